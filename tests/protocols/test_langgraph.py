@@ -394,3 +394,35 @@ async def test_keys_keep_threads_apart(model: OpenAIServer, tmp_path: Path):
 async def _add_key(home: Path, name: str) -> str:
     async with open_store(home / "data/maniple.db", home / "data/artifacts", server=False) as store:
         return (await store.keys.add(name))[1]
+
+
+async def test_runs_of_a_batch_are_all_started_or_none(client: LangGraphClient, model: OpenAIServer):
+    model.reset({"coordinator": [reply("Hello!")]})
+    asked: list[Any] = [{"assistant_id": "maniple", "input": asking(text)} for text in ("Hi", "Ho")]
+    started = await client.runs.create_batch(asked)
+    for run in started:
+        values: Any = await client.runs.join(run["thread_id"], run["run_id"])
+        assert answer_of(values) == "Hello!"
+    assert len({run["thread_id"] for run in started}) == 2
+    before = await client.threads.count()
+    with pytest.raises(APIStatusError) as refused:
+        await client.runs.create_batch([*asked, {**asked[0], "input": {"messages": []}}])
+    assert refused.value.response.status_code == 422
+    [ended] = await client.threads.search(limit=1)  # those before it have ended without an answer
+    assert ended["status"] == "idle"
+    assert await client.threads.count() == before + 2
+
+
+async def test_a_status_finds_runs_behind_many_newer_ones(client: LangGraphClient, model: OpenAIServer):
+    model.reset({"coordinator": [{"status": 400, "error": "no such thing"}, *[reply("Hello!")] * 3]})
+    thread = await new_thread(client)
+    failed: Any = await client.runs.create(thread, "maniple", input=asking("Hi"))
+    await client.runs.join(thread, failed["run_id"])
+    for text in ("One", "Two", "Three"):
+        await client.runs.wait(thread, "maniple", input=asking(text))
+    [found] = await client.runs.list(thread, limit=1, status="error")
+    assert found["run_id"] == failed["run_id"]
+    newest = await client.runs.list(thread, limit=2, offset=1, status="success")
+    assert [one["run_id"] for one in newest] == [
+        one["run_id"] for one in await client.runs.list(thread, limit=2, offset=1)
+    ]

@@ -40,7 +40,7 @@ from maniple.service import Service
 from maniple.service.host_pipes import open_in_background, own_pipes, until_signal
 from maniple.service.sent_files import store_files
 from maniple.service.views import get_thread, resolve_thread_id
-from maniple.store import RunRecord, Thread
+from maniple.store import read_runs
 from maniple.types import RunState
 
 _AUTO, _REVIEW = "auto", "review"
@@ -123,7 +123,8 @@ class TeamAgent:
             except NotFound as error:
                 raise RequestError.resource_not_found(session_id) from error
             session = self._add_session(session_id, mcp_servers)
-            for run in await _list_runs(service, thread):
+            runs = [run async for run in read_runs(service.store.runs, thread.thread_id)]
+            for run in reversed(runs):
                 updates = SessionUpdates(is_replay=True)
                 followed = FollowedRun(service, client, session_id, run, updates=updates)
                 await _replay(followed, is_first=session.followed is None)
@@ -301,16 +302,6 @@ async def _replay(followed: FollowedRun, *, is_first: bool) -> None:
         for update in [updates.say(message.text)] if is_team else updates.hear(message.text):
             await followed.send(update)
     await followed.replay()
-
-
-async def _list_runs(service: Service, thread: Thread) -> list[RunRecord]:
-    """Return the runs of a thread, oldest first."""
-    found: list[RunRecord] = []
-    before: float | None = None
-    while page := await service.store.runs.list_by_thread(thread.thread_id, before=before):
-        found += page
-        before = page[-1].created_at
-    return found[::-1]
 
 
 async def serve_acp(settings: Settings, progress: Progress) -> None:

@@ -15,6 +15,7 @@ from maniple.store.protocols import (
     ToolCallLedger,
     count_valid_keys,
     read_event_pages,
+    read_runs,
 )
 from maniple.store.records import (
     ApiKey,
@@ -76,4 +77,5 @@ __all__ = [
     "open_store",
     "open_temporary_store",
     "read_event_pages",
+    "read_runs",
 ]

@@ -5,7 +5,7 @@ newest first, by insertion and not by the clock; `before` is the `created_at` of
 previous page (unique within a table). `owner=None` selects the records of all owners.
 """
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TypedDict, Unpack
 
@@ -270,6 +270,15 @@ class EventTable(Protocol):
     async def last(self, run_id: str) -> EventRecord | None:
         """Return the newest event."""
         ...
+
+
+async def read_runs(runs: RunTable, thread_id: str) -> AsyncGenerator[RunRecord]:
+    """Yield all runs that `RunTable.list_by_thread` returns, newest first."""
+    before: float | None = None
+    while page := await runs.list_by_thread(thread_id, before=before):
+        for run in page:
+            yield run
+        before = page[-1].created_at
 
 
 async def read_event_pages(

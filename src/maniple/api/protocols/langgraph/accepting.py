@@ -1,5 +1,6 @@
 """Accepting a run of the LangGraph API: a message, answers to interrupts, or a retry."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -10,6 +11,7 @@ from maniple.api.protocols.langgraph.assistants import UnsupportedRequest, find_
 from maniple.api.protocols.langgraph.interrupts import split_answers
 from maniple.api.protocols.langgraph.run_request import InvalidRun, LangGraphRun, read_messages
 from maniple.api.protocols.langgraph.transcripts import RunTranscript, read_transcripts
+from maniple.errors import ManipleError
 from maniple.runs import AcceptedRun, NotFound, RunNotWaiting, RunRequest
 from maniple.service import Service
 from maniple.service.sent_files import store_files
@@ -59,6 +61,19 @@ async def accept_run(service: Service, owner: str, name: str | None, given: Lang
     options = given.read_options().as_options(agent)
     when_busy = given.multitask_strategy or "enqueue"
     return await service.engine.submit(RunRequest(messages, thread_id, options, owner, when_busy=when_busy))
+
+
+async def accept_runs(service: Service, owner: str, given: Sequence[LangGraphRun]) -> list[AcceptedRun]:
+    """Accept runs, each on a new thread, all of them or none; raises what `accept_run` does."""
+    accepted: list[AcceptedRun] = []
+    try:
+        for one in given:
+            accepted.append(await accept_run(service, owner, None, one))
+    except ManipleError:
+        for one in accepted:
+            await service.engine.cancel(one.run.run_id, owner)
+        raise
+    return accepted
 
 
 async def answer_run(

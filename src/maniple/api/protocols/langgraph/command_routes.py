@@ -28,7 +28,6 @@ from maniple.api.protocols.langgraph.transcripts import (
     join_messages,
     make_values,
     open_transcript,
-    read_runs,
     read_transcripts,
 )
 from maniple.api.state import ServiceOf
@@ -36,7 +35,7 @@ from maniple.errors import ManipleError
 from maniple.runs import AcceptedRun, RunNotWorking
 from maniple.service import Service
 from maniple.service.views import get_thread
-from maniple.store import Thread
+from maniple.store import RunRecord, Store, Thread, read_runs
 
 router = keyed_router("langgraph")
 _IDLE_SECONDS = 5.0
@@ -156,11 +155,16 @@ async def send_command(
     meta = None
     if accepted is not None:
         thread = await get_thread(service.store, thread_id, caller.owner)
-        ids = [one.run_id for one in await read_runs(service.store, thread)]
+        ids = [one.run_id for one in await _list_runs(service.store, thread)]
         place = ids.index(accepted.run.run_id) + 1
         meta = {"applied_through_seq": number_of(place, accepted.after)}
         bells.ring(thread.thread_id)
     return CommandAnswer(type="success", id=command.id, result=result, meta=meta)
+
+
+async def _list_runs(store: Store, thread: Thread) -> list[RunRecord]:
+    """Return all runs of a thread, oldest first."""
+    return [run async for run in read_runs(store.runs, thread.thread_id)][::-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +229,7 @@ async def _inject(given: _Command) -> AcceptedRun:
     if not isinstance(message.get("content"), str) or not message["content"].strip():
         raise InvalidRun("params.message.content must be a text.")
     thread = await get_thread(given.service.store, given.name, given.owner)
-    active = [one for one in await read_runs(given.service.store, thread) if one.is_unfinished]
+    active = [one for one in await _list_runs(given.service.store, thread) if one.is_unfinished]
     if not active:
         raise RunNotWorking("No run of this thread works. Start one with the message.")
     return await given.service.engine.send_message(active[0].run_id, message["content"], given.owner)
@@ -279,7 +283,7 @@ class _ThreadStream:
 
     async def _new_frames(self) -> AsyncIterator[bytes]:
         """Yield what the log of the thread has that was not read yet, until all of its runs have ended."""
-        runs = await read_runs(self.service.store, self.thread)
+        runs = await _list_runs(self.service.store, self.thread)
         first = self._run[1].place if self._run else self._first_place(len(runs))
         for place, run in enumerate(runs[first - 1 :], start=first):
             if self._run is None or self._run[1].place != place:
@@ -300,7 +304,7 @@ class _ThreadStream:
 
     async def _open(self, place: int, run_id: str) -> RunEvents:
         known = await read_transcripts(self.service.store, self.thread)
-        runs = await read_runs(self.service.store, self.thread)
+        runs = await _list_runs(self.service.store, self.thread)
         run = next(one for one in runs if one.run_id == run_id)
         earlier = [one for one in known if one.run.created_at < run.created_at]
         plans = [one.plan for one in earlier if one.plan is not None]

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
 
-from fastapi import Header, Path, Query, Response
+from fastapi import Body, Header, Path, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from sse_starlette import EventSourceResponse
@@ -19,7 +19,7 @@ from maniple.api.error_responses import error_responses
 from maniple.api.protocols.chat_request import TEAM
 from maniple.api.protocols.conversations import find_segment_start
 from maniple.api.protocols.following import describe_stream, follow_run, read_ended, stream_frames
-from maniple.api.protocols.langgraph.accepting import accept_run
+from maniple.api.protocols.langgraph.accepting import accept_run, accept_runs
 from maniple.api.protocols.langgraph.assistants import UnsupportedRequest, make_assistant_id
 from maniple.api.protocols.langgraph.run_request import LangGraphRun, Modes
 from maniple.api.protocols.langgraph.stream_parts import StreamPart, StreamParts, StreamPosition
@@ -36,10 +36,11 @@ from maniple.errors import ManipleError, StoreError
 from maniple.runs import AcceptedRun, NotFound, RunRequest, ServiceStopping
 from maniple.service import Service
 from maniple.service.views import get_thread
-from maniple.store import RunRecord
+from maniple.store import RunRecord, read_runs
 from maniple.types import RunState
 
 router = keyed_router("langgraph")
+MAX_BATCH_RUNS = 100
 _PULSE_SECONDS = 4.0
 """The longest silence of an answer that is waited for: clients give up after 5 s without a byte."""
 _STATUS: Mapping[RunState, str] = {
@@ -271,6 +272,16 @@ async def create_run_alone(
     return _describe_run(accepted.run)
 
 
+@router.post("/runs/batch", summary="Start several runs", responses=error_responses(404, 409, 429))
+async def create_runs(
+    given: Annotated[list[LangGraphRun], Body(min_length=1, max_length=MAX_BATCH_RUNS)],
+    service: ServiceOf,
+    caller: CallerOf,
+) -> list[LangGraphRunView]:
+    """Start runs in the background, each on a new thread, which stays. If one is refused, none goes on."""
+    return [_describe_run(one.run) for one in await accept_runs(service, caller.owner, given)]
+
+
 @router.post(
     "/threads/{thread_id}/runs/stream",
     summary="Start a run and stream it",
@@ -338,7 +349,7 @@ async def cancel_runs(selection: CancelSelection, service: ServiceOf, caller: Ca
         raise UnsupportedRequest("Name the thread_id whose runs are to be cancelled.")
     thread = await get_thread(service.store, selection.thread_id, caller.owner)
     wanted = {"pending": ("queued",), "running": ("running", "interrupted")}.get(selection.status or "")
-    for run in await service.store.runs.list_by_thread(thread.thread_id, 100):
+    async for run in read_runs(service.store.runs, thread.thread_id):
         is_named = run.run_id in (selection.run_ids or ())
         has_status = selection.status is not None and (wanted is None or run.status in wanted)
         if (is_named or has_status) and (run.is_unfinished or run.status == "interrupted"):
@@ -354,10 +365,16 @@ async def list_runs(
     offset: Annotated[int, Query(ge=0, le=10_000)] = 0,
     status: _RunStatus | None = None,
 ) -> list[LangGraphRunView]:
-    """The runs of a conversation, newest first."""
+    """The runs of a conversation, or those with a status, newest first."""
     thread = await get_thread(service.store, thread_id, caller.owner)
-    runs = await service.store.runs.list_by_thread(thread.thread_id, limit + offset)
-    return [_describe_run(run) for run in runs[offset:] if status in (None, _STATUS[run.status])]
+    found: list[RunRecord] = []
+    async with aclosing(read_runs(service.store.runs, thread.thread_id)) as runs:
+        async for run in runs:
+            if status in (None, _STATUS[run.status]):
+                found.append(run)
+            if len(found) == offset + limit:
+                break
+    return [_describe_run(run) for run in found[offset:]]
 
 
 @router.get("/threads/{thread_id}/runs/{run_id}", summary="Read a run", responses=error_responses(404))

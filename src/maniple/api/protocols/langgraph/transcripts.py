@@ -4,6 +4,7 @@ Their ids follow from those of the runs, so that streams and states of a thread 
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -27,11 +28,10 @@ from maniple.events import (
 )
 from maniple.runs import RunRequest
 from maniple.runs.ended_runs import read_ended_run
-from maniple.store import EventRecord, RunRecord, Store, Thread, read_event_pages
+from maniple.store import EventRecord, RunRecord, Store, Thread, read_event_pages, read_runs
 
 MAX_RUNS = 500
 """How many of the newest runs of a thread its state shows."""
-_PAGE_RUNS = 100
 _TYPES = frozenset(
     one.type
     for one in (
@@ -184,22 +184,16 @@ def open_transcript(run: RunRecord, *, is_first: bool) -> RunTranscript:
     return RunTranscript(run, asked if is_first else asked[-1:])
 
 
-async def read_runs(store: Store, thread: Thread) -> list[RunRecord]:
-    """Return all runs of a thread, oldest first."""
-    runs: list[RunRecord] = []
-    before: float | None = None
-    while page := await store.runs.list_by_thread(thread.thread_id, _PAGE_RUNS, before):
-        runs += page
-        before = page[-1].created_at
-        if len(page) < _PAGE_RUNS:
-            break
-    return runs[::-1]
-
-
 async def read_transcripts(store: Store, thread: Thread) -> list[RunTranscript]:
     """Return the transcripts of a thread's newest `MAX_RUNS` runs, oldest first, without those undone."""
+    runs: list[RunRecord] = []
+    async with aclosing(read_runs(store.runs, thread.thread_id)) as newest_first:
+        async for run in newest_first:
+            runs.append(run)
+            if len(runs) == MAX_RUNS:
+                break
     found: list[RunTranscript] = []
-    for run in (await read_runs(store, thread))[-MAX_RUNS:]:
+    for run in reversed(runs):
         if run.status == "cancelled" and (await read_ended_run(store, run)).is_undone:
             continue
         found.append(await read_transcript(store, run, is_first=not found))
