@@ -426,3 +426,61 @@ async def test_a_status_finds_runs_behind_many_newer_ones(client: LangGraphClien
     assert [one["run_id"] for one in newest] == [
         one["run_id"] for one in await client.runs.list(thread, limit=2, offset=1)
     ]
+
+
+async def test_a_cron_is_made_found_changed_and_deleted(client: LangGraphClient):
+    made: Any = await client.crons.create(
+        "maniple", schedule="0 8 * * 1", input=asking(), metadata={"name": "Sums"}, timezone="Europe/Berlin"
+    )
+    assert (made["enabled"], made["timezone"], made["thread_id"]) == (True, "Europe/Berlin", None)
+    thread = await new_thread(client)
+    of_thread: Any = await client.crons.create_for_thread(
+        thread, "maniple", schedule="0 9 * * *", input=asking("And?"), enabled=False
+    )
+    assert of_thread["next_run_date"] is None
+    assert [one["cron_id"] for one in await client.crons.search(thread_id=thread)] == [of_thread["cron_id"]]
+    assert [one["cron_id"] for one in await client.crons.search(metadata={"name": "Sums"})] == [
+        made["cron_id"]
+    ]
+    assert await client.crons.count() == 2
+    changed: Any = await client.crons.update(of_thread["cron_id"], enabled=True, input=asking("Why?"))
+    assert changed["payload"]["input"]["messages"][0]["content"] == "Why?"
+    assert changed["next_run_date"]
+    for one in (made, of_thread):
+        await client.crons.delete(one["cron_id"])
+    assert await client.crons.search() == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"webhook": "https://hooks.example/x"},
+        {"on_run_completed": "delete"},
+        {"multitask_strategy": "rollback"},
+        {"metadata": {"colour": "red"}},
+    ],
+    ids=str,
+)
+async def test_what_a_cron_cannot_do_is_refused(client: LangGraphClient, options: dict[str, Any]):
+    with pytest.raises(APIStatusError) as refused:
+        await client.crons.create("maniple", schedule="0 8 * * 1", input=asking(), **options)
+    assert refused.value.response.json()["code"] == "unsupported"
+
+
+async def test_a_cron_expression_that_is_none_is_refused(client: LangGraphClient):
+    with pytest.raises(APIStatusError) as refused:
+        await client.crons.create("maniple", schedule="every day", input=asking())
+    assert refused.value.response.json()["code"] == "invalid_schedule"
+
+
+@pytest.mark.slow
+async def test_a_cron_starts_its_run_at_its_time(client: LangGraphClient, model: OpenAIServer):
+    model.reset({"coordinator": [reply("Hello!")] * 3})
+    thread = await new_thread(client)
+    cron: Any = await client.crons.create_for_thread(thread, "maniple", schedule="* * * * *", input=asking())
+    async with asyncio.timeout(100):
+        while not (runs := await client.runs.list(thread, status="success")):  # noqa: ASYNC110
+            await asyncio.sleep(1)
+    await client.crons.delete(cron["cron_id"])
+    assert answer_of((await client.threads.get_state(thread))["values"]) == "Hello!"
+    assert len(runs) == 1

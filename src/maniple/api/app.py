@@ -30,7 +30,13 @@ from maniple.api.error_responses import (
 )
 from maniple.api.protocols import ag_ui, chat_completions, responses
 from maniple.api.protocols.conversations import AnsweredRuns
-from maniple.api.protocols.langgraph import assistants, command_routes, run_routes, thread_routes
+from maniple.api.protocols.langgraph import (
+    assistants,
+    command_routes,
+    cron_routes,
+    run_routes,
+    thread_routes,
+)
 from maniple.api.protocols.openai_errors import OpenAIErrors, UnsupportedParameter, answer_unsupported
 from maniple.api.requests import NO_AGENT, adapt_document
 from maniple.api.routes import batches, chat, files, models, page, runs, schedules, service, threads, webhooks
@@ -69,6 +75,7 @@ _ROUTERS = (
     thread_routes.router,
     run_routes.router,
     command_routes.router,
+    cron_routes.router,
 )
 _ROUTES = [route for router in _ROUTERS for route in router.routes]
 

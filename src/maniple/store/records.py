@@ -32,7 +32,7 @@ def make_thread_id(owner: str, name: str) -> str:
     return f"{owner}:{name}" if owner else name
 
 
-def _thread_name(thread_id: str, owner: str) -> str:
+def make_thread_name(thread_id: str, owner: str) -> str:
     return thread_id.removeprefix(f"{owner}:") if owner else thread_id
 
 
@@ -59,7 +59,7 @@ class Thread:
     @property
     def name(self) -> str:
         """The name that its owner chose, or else its id."""
-        return _thread_name(self.thread_id, self.owner)
+        return make_thread_name(self.thread_id, self.owner)
 
     @property
     def conversation_id(self) -> str:
@@ -101,7 +101,7 @@ class RunRecord:
     @property
     def thread_name(self) -> str:
         """The name that the owner chose for the thread, or else its id."""
-        return _thread_name(self.thread_id, self.owner)
+        return make_thread_name(self.thread_id, self.owner)
 
     @property
     def is_unfinished(self) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, Literal, Protocol
 
+from maniple.store.records import make_thread_name
 from maniple.store.statements import Statements, column_names, column_value, conditions, insert_sql
 
 Overlap = Literal["skip", "queue", "cancel"]
@@ -33,6 +34,11 @@ class Schedule:
     next_at: float | None
     """The next tick, Unix seconds; None after the last one."""
     paused_at: float | None = None
+
+    @property
+    def thread_name(self) -> str | None:
+        """The name of the thread that all runs continue; None if each has a new one."""
+        return make_thread_name(self.thread_id, self.owner) if self.thread_id else None
 
 
 @dataclass(frozen=True, slots=True)

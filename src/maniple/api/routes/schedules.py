@@ -204,7 +204,6 @@ def _view(schedule: Schedule, upcoming: int) -> ScheduleView:
             else []
         )
         times = [first, *later]
-    prefix = f"{schedule.owner}:" if schedule.owner else ""
     return ScheduleView(
         schedule_id=schedule.schedule_id,
         name=schedule.name,
@@ -212,7 +211,7 @@ def _view(schedule: Schedule, upcoming: int) -> ScheduleView:
         time_zone=schedule.zone,
         overlap=schedule.overlap,
         catch_up=schedule.catch_up,
-        thread_id=schedule.thread_id.removeprefix(prefix) if schedule.thread_id else None,
+        thread_id=schedule.thread_name,
         created_at=schedule.created_at,
         paused=schedule.paused_at is not None,
         next_times=times,

@@ -122,7 +122,7 @@ async def check_service() -> ServiceStatus:
 @router.get("/info", summary="Read the versions", responses=error_responses())
 async def read_info() -> ServiceInfo:
     """The versions of the service and of LangGraph."""
-    flags = {"assistants": True, "crons": False, "langsmith": False}
+    flags = {"assistants": True, "crons": True, "langsmith": False}
     return ServiceInfo(version=version("maniple"), langgraph_py_version=version("langgraph"), flags=flags)
 
 
