@@ -106,9 +106,13 @@ def _find_differences(context: ClaimContext, one: IndexedPassage, index: SourceI
 
 def _find_names(context: ClaimContext, index: SourceIndex) -> frozenset[str]:
     """Return the names of a claim; its first word if it is one in a source or in the text before it."""
-    text, before = context.claim.text, find_names(context.claim.before)
-    others = (other.find_names(text) for other in (*context.cited, *context.others))
-    return index.find_names(text).union(*others, find_names(f"x {text}") & before)
+    text = context.claim.text
+    sure = find_names(text)
+    first = find_names(f"x {text}") - sure
+    if not first:
+        return sure
+    before, indexes = find_names(context.claim.before), (index, *context.cited, *context.others)
+    return sure.union(one for one in first if one in before or any(each.has_name(one) for each in indexes))
 
 
 @lru_cache(maxsize=MAX_REMEMBERED)
