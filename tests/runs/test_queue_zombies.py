@@ -96,8 +96,8 @@ class Zombies:
         return sleepers
 
     async def asking(self, calls: int) -> None:
-        """Wait until so many calls of researchers wait for the model."""
-        await asyncio.to_thread(self.model.wait_for, lambda stats: stats["active"] == calls)
+        """Wait until so many calls of researchers, or more, wait for the model."""
+        await asyncio.to_thread(self.model.wait_for, lambda stats: stats["active"] >= calls)
 
     async def statuses(self) -> set[str]:
         """Return how all runs have ended, as their clients have read it."""
