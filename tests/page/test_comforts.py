@@ -57,18 +57,6 @@ def test_limits_go_with_the_question_as_its_budget(page: Page):
     standing(page, "Done")
 
 
-@pytest.mark.slow
-def test_a_limit_that_the_service_cannot_keep_is_refused_with_its_reason_and_the_question_stays(page: Page):
-    page.locator("summary", has_text="Limits").click()
-    page.get_by_label("cost").fill("0.5")
-    page.keyboard.press("Escape")
-    with page.expect_response(lambda one: one.request.method == "POST" and one.url.endswith("/runs")) as got:
-        ask(page)
-    assert got.value.json()["code"] == "prices_unknown"
-    expect(page.locator(".foot .notice.bad")).to_be_visible()
-    expect(page.get_by_label("Your question")).to_have_value("1+3=?")
-
-
 def test_a_hidden_tab_notifies_of_the_end_and_its_badge_stays_until_it_is_seen(
     page: Page, model: OpenAIServer
 ):

@@ -22,6 +22,7 @@ export interface RunChoices {
   depth: string | null;
   report_style: string | null;
   budget: Budget | null;
+  model: string | null;
 }
 
 interface Detail {

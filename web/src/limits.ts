@@ -21,9 +21,12 @@ export function setLimit(name: Limit, text: string): void {
   writeStored(STORAGE_KEY, FIELDS.map((field) => limits.value[field]).join("\n").trimEnd());
 }
 
-/** The limits for the next run; null if none is set. What is no positive number limits nothing. */
-export function chosenBudget(): Budget | null {
-  const [minutes, tokens, cost] = FIELDS.map((name) => amount(limits.value[name]));
+/**
+ * The limits for the next run; null if none is set. What is no positive number limits nothing, and neither does a cost
+ * while prices are not known: its field is not shown then.
+ */
+export function chosenBudget(hasPrices: boolean): Budget | null {
+  const [minutes, tokens, cost] = FIELDS.map((name) => (name === "cost" && !hasPrices ? null : amount(limits.value[name])));
   if (!minutes && !tokens && !cost) return null;
   return { seconds: minutes ? minutes * SECONDS_PER_MINUTE : null, tokens: tokens ? Math.max(1, Math.round(tokens)) : null, cost: cost ?? null };
 }

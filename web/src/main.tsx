@@ -25,16 +25,20 @@ function go(): void {
   if (thread !== openId.value) void open(thread);
 }
 
-document.documentElement.lang = language;
+/** The page in its language; in another one all of it is drawn anew. */
+function Page() {
+  document.documentElement.lang = language.value;
+  return (
+    <ServiceContext.Provider key={language.value} value={live}>
+      <App onKey={load} />
+      <Reading more={[{ name: texts.share, work: () => share(reading.value ?? "") }]} />
+    </ServiceContext.Provider>
+  );
+}
+
 useStoredTheme();
 window.addEventListener("hashchange", go);
-render(
-  <ServiceContext.Provider value={live}>
-    <App onKey={load} />
-    <Reading more={[{ name: texts.share, work: () => share(reading.value ?? "") }]} />
-  </ServiceContext.Provider>,
-  document.getElementById("page")!,
-);
+render(<Page />, document.getElementById("page")!);
 shareKey(load);
 load();
 keepAgreeing();

@@ -11,11 +11,6 @@ export interface Absence {
   why: string;
 }
 
-/** The name of the model that answers, "" where the service does not tell it. */
-export async function answeringModel(): Promise<string> {
-  return (await read<{ model?: string | null }>("/healthz")).model ?? "";
-}
-
 /** The unavailable parts of the service, the model first. */
 export async function absences(): Promise<Absence[]> {
   const { ready: _, mcp = {}, ...parts } = await read<Record<string, Ready>>("/readyz").catch(unready);

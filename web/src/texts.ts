@@ -1,3 +1,4 @@
+import { signal } from "@preact/signals";
 import { readRemembered, remember } from "./storage";
 import { en } from "./texts/en";
 import { zh } from "./texts/zh";
@@ -14,12 +15,17 @@ function preferred(): Language {
   return globalThis.navigator?.language.toLowerCase().startsWith("zh") ? "zh" : "en";
 }
 
-export const language = preferred();
-/** The texts of the page in its language. */
-export const texts = language === "zh" ? zh : en;
+export const language = signal(preferred());
+/** The texts of the page in its language. They are read while the page is drawn, because they change with it. */
+export const texts: typeof en = { ...textsOf(language.value) };
 
-/** Show the page in another language; it is loaded again, because its texts are fixed when it starts. */
-export function chooseLanguage(chosen: string): void {
+function textsOf(chosen: Language): typeof en {
+  return chosen === "zh" ? zh : en;
+}
+
+/** Show the page in another language. What is drawn is drawn anew; drafts and chosen files stay. */
+export function chooseLanguage(chosen: Language): void {
   remember(STORAGE_KEY, chosen);
-  location.reload();
+  Object.assign(texts, textsOf(chosen));
+  language.value = chosen;
 }

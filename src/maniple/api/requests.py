@@ -464,9 +464,10 @@ class UnknownPrices(ManipleError):
 
 def check_budget(budget: Budget, models: ModelsSettings) -> Budget:
     """Return the budget; raises `UnknownPrices` if it limits the cost and some model has no price."""
-    if budget.cost is not None and models.unpriced:
+    if budget.cost is not None and (models.unpriced or not any(models.each())):
+        unpriced = ", ".join(models.unpriced) or "the model that answers"
         raise UnknownPrices(
-            f"The cost cannot be limited: no price is set here for {', '.join(models.unpriced)}. "
+            f"The cost cannot be limited: no price is set here for {unpriced}. "
             "Limit tokens instead, or have price_input and price_output set."
         )
     return budget

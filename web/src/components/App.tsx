@@ -1,12 +1,14 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { keyWanted, useKey } from "../api";
+import { apiKey, keyWanted, useKey } from "../api";
 import { openId, trouble } from "../conversation";
+import { refreshModels } from "../models";
 import { isOffline } from "../subscriptions";
 import { texts } from "../texts";
 import { Announcer } from "./Announcer";
 import { Composer } from "./chat/Composer";
 import { Conversation } from "./chat/Conversation";
 import { KeyForm } from "./KeyForm";
+import { ConnectDialog } from "./models/ConnectForm";
 import { PendingForms } from "./plan/PendingForms";
 import { LivePanel } from "./work/LivePanel";
 import { ThreadList } from "./threads/ThreadList";
@@ -17,6 +19,7 @@ export function App({ onKey }: { onKey: () => void }) {
   useEffect(() => {
     if (isListOpen) document.querySelector<HTMLElement>(".threads a")?.focus();
   }, [isListOpen]);
+  useEffect(() => void refreshModels().catch(() => undefined), [apiKey.value]);
   if (keyWanted.value !== null) return <KeyForm why={keyWanted.value} onKey={onKey} />;
   const logOut = () => {
     useKey("");
@@ -49,6 +52,7 @@ export function App({ onKey }: { onKey: () => void }) {
           <Composer />
         </div>
       </main>
+      <ConnectDialog />
     </div>
   );
 }

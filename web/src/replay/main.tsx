@@ -11,7 +11,7 @@ import "../styles/index.css";
 import "./replay.css";
 
 const shared = sharedIn(document);
-document.documentElement.lang = language;
+document.documentElement.lang = language.value;
 const player = new Player(shared);
 const look = () => {
   lookAtAddress();

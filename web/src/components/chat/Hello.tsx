@@ -2,16 +2,15 @@ import { useEffect, useState } from "preact/hooks";
 import { apiKey } from "../../api";
 import { beginDraft } from "../../drafts";
 import { members } from "../../members";
-import { type Absence, absences, answeringModel } from "../../readiness";
+import { type Absence, absences } from "../../readiness";
 import { texts } from "../../texts";
+import { ModelNote } from "../models/ModelNote";
 
 /** The start page of a new conversation: what the team is for, who is on it, and what is unavailable. */
 export function Hello() {
   const [absent, setAbsent] = useState<Absence[]>([]);
-  const [name, setName] = useState("");
   useEffect(() => {
     void absences().then(setAbsent, () => undefined);
-    void answeringModel().then(setName, () => undefined);
   }, [apiKey.value]);
   const model = absent.find((one) => one.part === "model");
   const others = absent.filter((one) => one !== model);
@@ -21,7 +20,7 @@ export function Hello() {
       <h1>{texts.hello}</h1>
       <p>{texts.hint}</p>
       <Team />
-      {name && !model && <p class="faint">{texts.models(name)}</p>}
+      {!model && <ModelNote />}
       {model && (
         <p class="notice bad" role="alert">
           {texts.noModel} {model.why}

@@ -6,6 +6,7 @@ import { type Limit, chosenBudget, limits, setLimit } from "../../limits";
 import { isReviewing, setReviewing } from "../../reviewing";
 import { readRemembered, readStored, remember, writeStored } from "../../storage";
 import { members } from "../../members";
+import { chooseModel, chosenModel, hasPrices, models } from "../../models";
 import { texts } from "../../texts";
 import { useDismissal } from "../dismissal";
 
@@ -47,7 +48,8 @@ export function chosenOptions(): RunChoices {
     auto_accepted_plan: !isReviewing(openId.value),
     depth: depth.choice.value || null,
     report_style: style.choice.value || null,
-    budget: chosenBudget(),
+    budget: chosenBudget(hasPrices.value),
+    model: chosenModel.value || null,
     team_members: leftOut.value.size > 0 && team.length > 0 ? team : null,
   };
 }
@@ -69,6 +71,7 @@ export function Options() {
       ))}
       <Words name={texts.depth} words={texts.depths} of={depth} />
       <Words name={texts.style} words={texts.styles} of={style} />
+      <ModelChoice />
       <Team />
       <Limits />
     </>
@@ -93,6 +96,20 @@ function Words({ name, words, of: { choice, choose } }: Choice) {
   );
 }
 
+/** The model of the next runs; the first choice leaves it to the service. There is none among one model. */
+function ModelChoice() {
+  const names = (models.value?.models ?? []).map((one) => one.name);
+  if (names.length < 2) return null;
+  return (
+    <select class={`chip ${chosenModel.value ? "chosen-some" : ""}`} aria-label={texts.model} title={texts.model} value={chosenModel.value} onChange={(e) => chooseModel(e.currentTarget.value)}>
+      <option value="">{texts.model}</option>
+      {names.map((name) => (
+        <option key={name} value={name}>{name}</option>
+      ))}
+    </select>
+  );
+}
+
 function Team() {
   return (
     <Menu kind="team" name={texts.team} isSome={leftOut.value.size > 0}>
@@ -109,8 +126,8 @@ function Team() {
 /** The limits of the next run, which can only lower those of the service. */
 function Limits() {
   return (
-    <Menu kind="limits" name={texts.limits} isSome={chosenBudget() !== null}>
-      {(Object.entries(texts.limitNames) as [Limit, string][]).map(([name, text]) => (
+    <Menu kind="limits" name={texts.limits} isSome={chosenBudget(hasPrices.value) !== null}>
+      {(Object.entries(texts.limitNames) as [Limit, string][]).filter(([name]) => name !== "cost" || hasPrices.value).map(([name, text]) => (
         <label key={name}>
           <input type="number" min="0" step="any" inputMode="decimal" value={limits.value[name]} onInput={(e) => setLimit(name, e.currentTarget.value)} />
           {text}

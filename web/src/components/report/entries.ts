@@ -10,7 +10,7 @@ export interface Entry {
   done?: string;
 }
 
-const FORMS = [
+const forms = () => [
   { form: "markdown", name: "Markdown", type: "text/markdown", ending: "md" },
   { form: "html", name: "HTML", type: "text/html", ending: "html" },
   { form: "pdf", name: "PDF", type: "application/pdf", ending: "pdf" },
@@ -21,7 +21,7 @@ const FORMS = [
 
 /** The report of a run as a file in each available format. */
 export function downloads(service: Service, runId: string): Entry[] {
-  return FORMS.map(({ form, name, type, ending }) => {
+  return forms().map(({ form, name, type, ending }) => {
     const path = `/api/runs/${encodeURIComponent(runId)}/report?form=${form}&download=true`;
     const work = async () => {
       await save(await service.ask(path, { headers: { accept: type } }), `report.${ending}`);

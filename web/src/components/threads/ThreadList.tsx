@@ -9,11 +9,8 @@ import { Appearance } from "./Appearance";
 import { FoundList } from "./FoundList";
 
 const SEARCH_AFTER_MS = 200;
-const STANDING: Partial<Record<Thread["status"], string | undefined>> = {
-  busy: texts.status["running"],
-  interrupted: texts.status["interrupted"],
-  error: texts.status["failed"],
-};
+/** The name, in `texts.status`, of what a conversation is worth mentioning for. */
+const STANDING: Partial<Record<Thread["status"], string>> = { busy: "running", interrupted: "interrupted", error: "failed" };
 
 interface Shown {
   onChoice: () => void;
@@ -68,6 +65,7 @@ function Empty() {
 function Entry({ thread, onChoice }: { thread: Thread; onChoice: () => void }) {
   const [isNaming, setNaming] = useState(false);
   const title = thread.title || texts.untitled;
+  const standing = STANDING[thread.status];
   const isOpen = thread.thread_id === (conversationId.value ?? openId.value);
   const entry = useRef<HTMLLIElement>(null);
   const wasNaming = useRef(false);
@@ -91,7 +89,7 @@ function Entry({ thread, onChoice }: { thread: Thread; onChoice: () => void }) {
       <a href={`#${encodeURIComponent(isOpen ? openId.value ?? thread.thread_id : thread.newest_branch)}`} aria-current={isOpen ? "page" : undefined} onClick={onChoice}>
         <span class="name">{title}</span>
         <span class={`dot ${thread.status}`} aria-hidden="true" />
-        {STANDING[thread.status] && <span class="unseen">, {STANDING[thread.status]}</span>}
+        {standing && <span class="unseen">, {texts.status[standing]}</span>}
       </a>
       <button aria-label={`${texts.rename}: ${title}`} title={texts.rename} onClick={() => setNaming(true)}>
         <span aria-hidden="true">✎</span>

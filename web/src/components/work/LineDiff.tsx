@@ -34,7 +34,7 @@ export function LineDiff({ old, now, language }: Given) {
   );
 }
 
-const LABELS: Record<Hunk["kind"], string> = { same: "", gone: texts.replaced, come: texts.written };
+const labelOf = (kind: Hunk["kind"]) => ({ same: "", gone: texts.replaced, come: texts.written })[kind];
 
 function HunkView({ hunk: { kind, text }, language }: { hunk: Hunk; language: string }) {
   const place = useRef<HTMLDivElement>(null);
@@ -42,7 +42,7 @@ function HunkView({ hunk: { kind, text }, language }: { hunk: Hunk; language: st
   const lines = text.replace(/\n$/, "");
   return (
     <div class={`hunk ${kind}`} ref={place}>
-      {LABELS[kind] && <span class="unseen">{LABELS[kind]}: </span>}
+      {labelOf(kind) && <span class="unseen">{labelOf(kind)}: </span>}
       <pre class="signs" aria-hidden="true">{lines.split("\n").fill(SIGNS[kind]).join("\n")}</pre>
       <pre>{language ? <code class={`language-${language}`}>{lines}</code> : <code>{lines}</code>}</pre>
     </div>
