@@ -28,6 +28,12 @@ DRIVEN_ELSEWHERE = (
     "SELECT run_id FROM runs LEFT JOIN processes USING (process) WHERE run_id = ANY(%s) "
     "AND (status <> 'running' OR pid <> %s)"
 )
+STANDS = (
+    "SELECT run_id, runs.status, job, pid, clock_timestamp() - beat_at, array(SELECT (id, status, "
+    "args ->> 'run_id')::text FROM procrastinate_jobs WHERE lock = thread_id) "
+    "FROM runs LEFT JOIN processes USING (process) WHERE run_id = ANY(%s)"
+)
+"""Who drives runs, when it has beaten last, and which jobs their threads have."""
 REFUSED = (
     "SELECT (SELECT last_value - 1 + is_called::integer FROM take_overs), "
     "(SELECT last_value - 1 + is_called::integer FROM fenced_writes)"
@@ -167,11 +173,16 @@ async def until(ask: Callable[[], Awaitable[T]], seconds: float = 60) -> T:
 async def watch_driver(fetch: Fetch, run_ids: Sequence[str], pid: int, begun: float) -> list[float]:
     """Return after how many seconds since `begun` each run was driven by another process, or had ended."""
     found: dict[str, float] = {}
-    async with asyncio.timeout(60):
-        while len(found) < len(run_ids):
-            for (run_id,) in await fetch(DRIVEN_ELSEWHERE, run_ids, pid):
-                found.setdefault(run_id, time.monotonic() - begun)
-            await asyncio.sleep(0.02)
+
+    async def have_all() -> bool:
+        for (run_id,) in await fetch(DRIVEN_ELSEWHERE, run_ids, pid):
+            found.setdefault(run_id, time.monotonic() - begun)
+        return len(found) == len(run_ids)
+
+    try:
+        await until(have_all)
+    except TimeoutError:
+        raise AssertionError(f"not taken over: {await fetch(STANDS, run_ids)}") from None
     return [*found.values()]
 
 

@@ -26,8 +26,6 @@ LEASE_SECONDS = 5.0
 """A process that has not beaten for so long is dead; the default of `runs.lease_seconds`."""
 PATIENCE_SECONDS = 20.0
 """How long a call is tried again while the server is away."""
-ATTEMPT_SECONDS = 1.0
-"""How long a single attempt waits for a server that is away."""
 PAUSE_SECONDS = 0.2
 CONNECT_SECONDS = 10
 LOOK_SECONDS = 1.0
@@ -124,6 +122,12 @@ class PostgresDatabase:
             "SELECT set_config('idle_in_transaction_session_timeout', %s, false)", (milliseconds,)
         )
 
+    async def connect(self) -> AsyncConnection:
+        """Return a connection beside the pool, which the caller closes. Raises `psycopg.Error`."""
+        connection = await AsyncConnection.connect(self.url, autocommit=True, connect_timeout=CONNECT_SECONDS)
+        await self.configure(connection)
+        return connection
+
     @asynccontextmanager
     async def connection(self) -> AsyncGenerator[AsyncConnection]:
         """Yield a connection that commits each statement. What fails in the block is not tried again."""
@@ -177,12 +181,6 @@ class PostgresDatabase:
         """Run one statement and return its rows; done twice, it must have the effect of once."""
         return await run_to_completion(self.fetch(sql, values))
 
-    async def attempt(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
-        """Run one statement once, without waiting for a server that is away."""
-        return await self._try(
-            lambda connection: fetch_all(connection, sql, values), patience_seconds=ATTEMPT_SECONDS
-        )
-
     async def fetch(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a query."""
         return await self._try(lambda connection: fetch_all(connection, sql, values))
@@ -194,10 +192,7 @@ class PostgresDatabase:
         """
         while self._is_open:
             try:
-                connection = await AsyncConnection.connect(
-                    self.url, autocommit=True, connect_timeout=CONNECT_SECONDS
-                )
-                async with connection:
+                async with await self.connect() as connection:
                     await connection.execute(f"LISTEN {channel}".encode())
                     while self._is_open:
                         yield ""

@@ -5,13 +5,15 @@ import logging
 import os
 import socket
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 
+import psycopg
 from psycopg import AsyncConnection
 
 from maniple.errors import StoreBusy, StoreError
 from maniple.store.postgres.database import PostgresDatabase, fetch_all, lock
+from maniple.store.postgres.errors import from_postgres_error
 
 BEATS_OF_LEASE = 5
 """How often a process beats within its lease."""
@@ -24,6 +26,10 @@ _RECENT = (
 )
 IS_ALIVE = f"EXISTS (SELECT FROM processes WHERE processes.process = runs.process AND {_RECENT})"
 """The condition that the process of a row of `runs` is alive."""
+_BEAT = (
+    b"INSERT INTO processes (process, is_server, host, pid, lease_seconds) VALUES (%s, %s, %s, %s, %s) "
+    b"ON CONFLICT (process) DO UPDATE SET beat_at = clock_timestamp()"
+)
 _LOG = logging.getLogger(__name__)
 
 
@@ -35,7 +41,7 @@ async def registered(database: PostgresDatabase, *, server: bool) -> AsyncGenera
     alive.
     """
     await _register_patiently(database, server=server)
-    beating = asyncio.create_task(_beat(database, server=server), name="process beat")
+    beating = asyncio.create_task(_beat(database), name="process beat")
     try:
         yield
     finally:
@@ -61,44 +67,57 @@ async def _register(database: PostgresDatabase, *, server: bool) -> tuple[str, i
     """Store this process as alive; as a server, return host, pid and lease of another living one instead."""
     where = f"is_server AND process <> %s AND {_RECENT}"
     others = f"SELECT host, pid, lease_seconds FROM processes WHERE {where} LIMIT 1"
-    insert = (
-        "INSERT INTO processes (process, is_server, host, pid, lease_seconds) VALUES (%s, %s, %s, %s, %s) "
-        "ON CONFLICT (process) DO UPDATE SET beat_at = clock_timestamp()"
-    )
 
     async def register(connection: AsyncConnection) -> tuple[str, int, float] | None:
         if server:
             await lock(connection, "server", "")
             if rows := await fetch_all(connection, others, (database.process,)):
                 return rows[0][0], rows[0][1], rows[0][2]
-        values = (database.process, server, socket.gethostname(), os.getpid(), database.lease_seconds)
-        await connection.execute(insert, values)
+        await connection.execute(_BEAT, _describe(database, server=server))
         return None
 
     return await database.repeat(register)
 
 
-async def _beat(database: PostgresDatabase, *, server: bool) -> None:
-    """Beat several times in each lease. A row that another process has deleted is stored again."""
-    sql = "UPDATE processes SET beat_at = clock_timestamp() WHERE process = %s RETURNING 1"
-    beats = 0
-    while True:
-        try:
-            if not await database.attempt(sql, (database.process,)):
-                await _register(database, server=False)
-            if beats % _SWEEP_BEATS == 0:
-                await _sweep(database)
-            beats += 1
-        except StoreError as error:
-            _LOG.warning("This process could not report that it is alive: %s", error)
-        # Also after an error: a server that is away drives the runs of nobody. One that is silent may be
-        # heard by others.
-        database.hear()
-        await asyncio.sleep(database.lease_seconds / BEATS_OF_LEASE)
+def _describe(database: PostgresDatabase, *, server: bool) -> Sequence[object]:
+    """Return the values of the row of this process."""
+    return (database.process, server, socket.gethostname(), os.getpid(), database.lease_seconds)
 
 
-async def _sweep(database: PostgresDatabase) -> None:
+async def _beat(database: PostgresDatabase) -> None:
+    """Beat several times in each lease. A row that another process has deleted is stored again.
+
+    On a connection of its own: those of the pool may all be in use, or wait for a server that is silent.
+    """
+    connection, beats = None, 0
+    try:
+        while True:
+            try:
+                connection = connection or await database.connect()
+                await connection.execute(_BEAT, _describe(database, server=False))
+                if beats % _SWEEP_BEATS == 0:
+                    await _sweep(connection)
+                beats += 1
+                database.hear()
+            except (psycopg.Error, OSError) as error:
+                # A server that is away drives the runs of nobody. One that is silent may be heard by others.
+                if not isinstance(error, psycopg.errors.ConnectionTimeout):
+                    database.hear()
+                reason = from_postgres_error(error, database.name)
+                _LOG.warning("This process could not report that it is alive: %s", reason)
+                connection = await _close(connection)
+            await asyncio.sleep(database.lease_seconds / BEATS_OF_LEASE)
+    finally:
+        await _close(connection)
+
+
+async def _close(connection: AsyncConnection | None) -> None:
+    if connection is not None:
+        await connection.close()
+
+
+async def _sweep(connection: AsyncConnection) -> None:
     """Delete processes that have long been dead, and receipts that no call can ask for any more."""
-    await database.execute("DELETE FROM processes WHERE beat_at < clock_timestamp() - interval '1 day'")
+    await connection.execute("DELETE FROM processes WHERE beat_at < clock_timestamp() - interval '1 day'")
     older = f"at < clock_timestamp() - interval '{RECEIPT_SECONDS} s'"
-    await database.execute(f"DELETE FROM write_receipts WHERE {older}")
+    await connection.execute(f"DELETE FROM write_receipts WHERE {older}".encode())
