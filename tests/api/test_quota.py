@@ -4,6 +4,9 @@ import asyncio
 
 import pytest
 
+from maniple.api.requests import UnknownPrices, check_budget
+from maniple.config import ModelsSettings
+from maniple.scope.budget import Budget
 from tests.api.in_process import QUESTION, InProcessService, numbered, open_service
 from tests.openai_server import SIMPLE
 from tests.team import status
@@ -133,3 +136,9 @@ async def test_what_waits_goes_on_waiting_while_nothing_is_left_of_the_day(it: I
     stands = await it.get(f"/api/runs/{run_id}", mine)
     assert (stands["status"], len(stands["interrupts"])) == ("interrupted", 1)
     assert model.stats["calls"] == 7
+
+
+async def test_the_cost_of_a_model_that_no_setting_names_cannot_be_limited():
+    with pytest.raises(UnknownPrices):
+        check_budget(Budget(cost=1.0), ModelsSettings())
+    assert check_budget(Budget(tokens=5), ModelsSettings()) == Budget(tokens=5)
