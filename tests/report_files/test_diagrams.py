@@ -44,6 +44,7 @@ async def test_a_diagram_is_a_picture_and_one_that_cannot_be_drawn_is_its_source
     (image,) = found.select("main img")
     assert str(image["src"]).startswith("data:image/png;base64,")
     assert 50 < int(str(image["width"])) < 700
+    assert image["alt"] == "flowchart LR A[Field] --> B[Factory]", "the words of the picture"
     assert [one.text for one in found.select("pre")] == ["no diagram at all\n"]
     assert "could not be drawn" in found.select("main em")[0].text
     pdf = pypdf.PdfReader(io.BytesIO(files["pdf"]))

@@ -4,15 +4,19 @@ import asyncio
 import io
 import re
 import zipfile
+from dataclasses import replace
 from urllib.parse import quote, unquote
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from maniple.evidence.record import Source
 from maniple.reading.pictures import identify_picture
 from maniple.report_files import Report, ReportRenderer
+from maniple.report_files.bundle import write_markdown
 from maniple.run_page.pictures import Figure
 from tests.api.test_figures import draw
+from tests.report_files.samples import READ_AT, SOURCES
 
 
 def test_a_zip_holds_linked_files_whose_path_begins_like_the_folder_of_the_figures():
@@ -94,3 +98,15 @@ def test_a_definition_of_a_link_follows_too_and_what_was_left_out_is_named():
     with zipfile.ZipFile(io.BytesIO(asyncio.run(ReportRenderer(None).render(report, "zip")))) as file:
         assert "[it]: Report-1.md" in file.read("report.md").decode()
         assert file.read("not-included.txt") == b"big.bin\n"
+
+
+def test_markdown_has_the_list_of_sources_that_every_other_form_has():
+    text = "# Tea\n\nIt costs 3 euros [1], in a file [4]."
+    of_folder = Source(4, "folder:my%20notes/tea.md", "Notes", "page", READ_AT, "0" * 64)
+    report = Report("Tea", text, [*SOURCES, of_folder], READ_AT)
+    made = write_markdown(report, {})
+    assert made.startswith(f"{text}\n\n## Sources\n\n- [1] The history of tea: <https://tea.example/")
+    assert made.endswith("\n- [4] Notes: <folder:my%20notes/tea.md>\n")
+    assert write_markdown(replace(report, markdown=made), {}) == made
+    for other in ("# Tea\n\nNo citation.", "# Tea [1]\n\n```\nan open block"):
+        assert write_markdown(replace(report, markdown=other), {}) == other

@@ -18,6 +18,7 @@ from maniple.report_document.report_nodes import (
     FootnoteListNode,
     ReportBlock,
     SourceItemNode,
+    describe_figure,
     number_footnotes,
     shown_text,
     split_citation,
@@ -324,7 +325,7 @@ def _inline_leaf(one: nodes.InlineNode) -> str:
 
 
 def _image(figure: nodes.FigureNode, width: int | None = None) -> str:
-    alt = escape(shown_text(figure.children))
+    alt = escape(describe_figure(figure))
     size = "" if width is None else f' width="{width}"'
     return f'<img src="{_SCHEME}:{quote(figure.target)}" alt="{alt}"{size}>'
 

@@ -81,9 +81,7 @@ def lay_out(
     rewriter = NodeRewriter(markdown, FigureNames(figures, texts.missing, diagrams, texts.undrawn))
     title, body = _split_title(clean(title), rewriter.rewrite(blocks))
     if known and not anchored:
-        cited = cited_numbers((*body, *rewriter.footnotes.values()))
-        more = [known[number] for number in sorted(cited & known.keys())]
-        list_ = format_source_list(more, heading_for(markdown))
+        list_ = _list_cited((*body, *rewriter.footnotes.values()), known, markdown)
         blocks, anchored = entries.anchor(parse_document(list_).children)
         body += replace(rewriter, source=list_).rewrite(blocks)
     with_notes = _number_footnotes(body, rewriter.footnotes)
@@ -91,6 +89,25 @@ def lay_out(
     marks = sum(isinstance(one, nodes.MarkNode) for one in _iterate(with_ids))
     shown = contents if len(contents) >= LEAST_HEADINGS else ()
     return ReportDocument(title, language, texts, with_ids, shown, anchored, marks)
+
+
+def add_source_list(markdown: str, sources: Sequence[Source]) -> str:
+    """Return a report in Markdown with the list of the sources that it cites, as `lay_out` adds it. Blocks.
+
+    A report that has one is returned as it is, and so is one whose open block of code would swallow the list.
+    """
+    known = {source.number: source for source in sources}
+    entries = SourceEntries(known, lambda _: "")
+    blocks, anchored = entries.anchor(_parse(markdown)) if known else ((), frozenset[int]())
+    list_ = "" if anchored else _list_cited(blocks, known, markdown)
+    with_list = f"{markdown.rstrip()}\n\n{list_}"
+    return with_list if list_ and entries.anchor(_parse(with_list))[1] else markdown
+
+
+def _list_cited(blocks: Iterable[nodes.BlockNode], known: Mapping[int, Source], markdown: str) -> str:
+    """Return the list of the sources that the blocks of a report cite as Markdown; "" if they cite none."""
+    cited = sorted(cited_numbers(blocks) & known.keys())
+    return format_source_list([known[number] for number in cited], heading_for(markdown))
 
 
 def clean(text: str) -> str:

@@ -72,6 +72,11 @@ def _shown(one: nodes.InlineNode) -> str:
             return join_plain((one,))
 
 
+def describe_figure(figure: nodes.FigureNode) -> str:
+    """Return what a reader who cannot see a figure is told: its caption, else its title."""
+    return shown_text(figure.children) or figure.title
+
+
 def number_footnotes(body: Iterable[ReportBlock]) -> dict[str, int]:
     """Return the numbers of the footnotes of a report by their labels in lower case."""
     notes = [note for one in body if isinstance(one, FootnoteListNode) for note in one.footnotes]

@@ -100,7 +100,9 @@ class NodeRewriter:
     def _figure_block(self, figure: nodes.FigureNode | nodes.MermaidNode) -> nodes.BlockNode:
         if isinstance(figure, nodes.MermaidNode):
             path = (self.figures.diagrams or {}).get(figure.text)
-            return figure if path is None else nodes.FigureNode(figure.start, figure.end, path, "", ())
+            # Of a diagram nothing but its source says in words what it shows.
+            source = " ".join(figure.text.split())
+            return figure if path is None else nodes.FigureNode(figure.start, figure.end, path, source, ())
         shown = self._inlines((figure,))
         match shown:
             case (nodes.FigureNode(),):

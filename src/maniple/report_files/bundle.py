@@ -15,7 +15,7 @@ from maniple.evidence.opaque import find_opaque_spans
 from maniple.evidence.source_list import language_of
 from maniple.reading.pictures import figure_path
 from maniple.report_document.document_texts import texts_for
-from maniple.report_document.layout import clean
+from maniple.report_document.layout import add_source_list, clean
 from maniple.report_document.safe_nodes import FigureNames
 from maniple.report_files.document import Report
 from maniple.run_page.markup import sanitize_markdown
@@ -77,7 +77,7 @@ def write_bundle(report: Report, find_entry: FindEntry = lambda _: None) -> Bund
 
 def write_markdown(report: Report, targets: Mapping[str, str]) -> str:
     """Return a report as Markdown that shows its figures; `targets` are their addresses, by path."""
-    markdown = clean(report.markdown)
+    markdown = add_source_list(clean(report.markdown), report.sources)
     names = FigureNames(targets, texts_for(language_of(markdown)).missing)
     quoted = {path: quote(target) for path, target in targets.items()}
 

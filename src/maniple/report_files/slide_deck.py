@@ -19,6 +19,7 @@ from maniple.report_document.report_nodes import (
     FootnoteListNode,
     ReportBlock,
     SourceItemNode,
+    describe_figure,
     number_footnotes,
     shown_text,
 )
@@ -107,10 +108,11 @@ class SlideTable:
 
 @dataclass(frozen=True, slots=True)
 class SlideFigure:
-    """A figure by its path, and its caption."""
+    """A figure by its path, with its caption, and with its description for those who cannot see it."""
 
     path: str
     caption: str
+    description: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +317,7 @@ class _DeckBuilder:
     def _figure(self, figure: nodes.FigureNode) -> None:
         self._flush()
         if figure.target in self._report.figures:
-            self._append(SlideFigure(figure.target, shown_text(figure.children)))
+            self._append(SlideFigure(figure.target, shown_text(figure.children), describe_figure(figure)))
 
     def _table(self, table: nodes.TableNode) -> None:
         self._flush()

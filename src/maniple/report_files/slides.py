@@ -284,7 +284,7 @@ class _SlideWriter:
         except Exception:  # noqa: BLE001 - of a damaged picture, the libraries raise various errors
             height = 0.0
         else:
-            picture._element.nvPicPr.cNvPr.set("descr", shown.caption)
+            picture._element.nvPicPr.cNvPr.set("descr", shown.description)
             _place(picture, (_WIDTH - width) / 2, _BODY_TOP, width, height)
         if shown.caption:
             box = slide.shapes.add_textbox(0, 0, 1, 1)

@@ -13,7 +13,7 @@ from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
 
 from maniple.document import nodes
 from maniple.report_document.formulas import FormulaRenderer
-from maniple.report_document.report_nodes import shown_text, split_citation
+from maniple.report_document.report_nodes import describe_figure, shown_text, split_citation
 from maniple.report_files.office_files import is_office_address, office_picture
 from maniple.report_files.word_formulas import write_formula
 from maniple.run_page.pictures import Figure
@@ -170,7 +170,7 @@ class Runs:
             inline = self._part.new_pic_inline(io.BytesIO(office_picture(figure)), width, height)
         except Exception:  # noqa: BLE001 - of a damaged picture, the libraries raise various errors
             return None
-        inline.docPr.set("descr", shown_text(node.children))
+        inline.docPr.set("descr", describe_figure(node))
         return run(element("drawing", inline))
 
     def _link(self, href: str) -> Any:

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 _CODE_SPAN = re.compile(r"(?<![\\`])(`+)(?!`)[^|]+?(?<!`)\1(?!`)")
-_TAG = re.compile(r"<(?!(?:https?|mailto):[^\s<>]*>)(?=[A-Za-z/!?])")
-_TAG_BUT_BREAK = re.compile(r"<(?!(?:https?|mailto):[^\s<>]*>|br[ \t]*/?>)(?=[A-Za-z/!?])", re.IGNORECASE)
+_ADDRESS = r"(?:https?|mailto|folder):[^\s<>]*>"
+_TAG = re.compile(rf"<(?!{_ADDRESS})(?=[A-Za-z/!?])")
+_TAG_BUT_BREAK = re.compile(rf"<(?!{_ADDRESS}|br[ \t]*/?>)(?=[A-Za-z/!?])", re.IGNORECASE)
 _BREAKS = re.compile(r"(?:\s|<br[ \t]*/?>)*", re.IGNORECASE)
 _IMAGE = re.compile(r"(?<!!)!++(?=\[)")
 
