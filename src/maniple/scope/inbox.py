@@ -86,6 +86,8 @@ class Inbox:
         self._begun_with: dict[int, set[str]] = {}
         self._given: dict[int, set[str]] = {}
         self._is_open = self._is_closed = False
+        self.was_open = False
+        """Whether the run has executed a plan in this process."""
         self._takes_answers = True
         self._writing = asyncio.Lock()
         self._changed: asyncio.Future[None] | None = None
@@ -195,7 +197,7 @@ class Inbox:
     def open(self) -> None:
         """Take changes of the plan, and let the lead be asked, from now on."""
         if not self._is_open:
-            self._is_open = True
+            self._is_open = self.was_open = True
             self._ring()
 
     async def seal(self, applied: Collection[str]) -> bool:

@@ -85,6 +85,17 @@ def _read_reply(reply: str) -> Mapping[str, Any]:
     return content
 
 
+async def _until_plan_is_executed(active: ActiveRun) -> None:
+    """Wait until a run that another process has begun is where it takes changes of its plan again.
+
+    Raises `WorkerAway` if this process drives it no longer before that.
+    """
+    while active.record.recoveries and not active.inbox.was_open and active.task is not None:
+        await asyncio.wait({active.inbox.changed(), active.task}, return_when=asyncio.FIRST_COMPLETED)
+        if active.task.done():
+            raise WorkerAway("The run is driven here no longer. Whoever goes on with it carries this out.")
+
+
 def refuse_command() -> str:
     """Return the reply to a command that the run has not taken before it ended or paused."""
     return "{}"
@@ -102,6 +113,7 @@ class CommandHandler:
         try:
             if command["do"] == "change_plan":
                 change = PlanChange(**command["change"])
+                await _until_plan_is_executed(active)
                 async with self.tasks.thread_locks.acquire(active.record.thread_id):
                     plan = await request_plan_edit(self.tasks.services, active, change)
                 return json.dumps({"plan": plan}, ensure_ascii=False)
