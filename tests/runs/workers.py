@@ -137,14 +137,21 @@ async def cluster_of(
         **variables,
     )
     workers = Workers(env, folder, program, places)
-    given = {name: value for name, value in env.items() if name.startswith("MANIPLE_")}
     async with AsyncExitStack() as stack:
         stack.push_async_callback(workers.stop)
-        arguments = ("--port", "0", "--role", "api")
-        api, _ = await stack.enter_async_context(service(folder, model_url, *arguments, **given))
+        api = await stack.enter_async_context(open_api(workers))
         for _ in range(count):
             await workers.add()
         yield api, workers
+
+
+@asynccontextmanager
+async def open_api(workers: Workers) -> AsyncIterator[str]:
+    """Run a process that accepts requests for these workers; yield its URL."""
+    given = {name: value for name, value in workers.env.items() if name.startswith("MANIPLE_")}
+    arguments = ("--port", "0", "--role", "api")
+    async with service(workers.folder, workers.env["BASIC_BASE_URL"], *arguments, **given) as (url, _):
+        yield url
 
 
 @asynccontextmanager
