@@ -62,11 +62,11 @@ async def test_each_step_is_a_line_and_the_page_shows_the_run_with_its_recording
     file = page_in(notes)
     html = file.read_text(encoding="utf-8")
     assert file.stat().st_mode & 0o777 == 0o600
-    assert f"Buy a hat\nBegin at {site.url}/" in html
-    assert "A hat is <strong>bought</strong>." in html
+    assert json.dumps(f"Buy a hat\nBegin at {site.url}/") in html
+    assert "A hat is **bought**." in html
     assert "The button buys." in html
-    assert 'src="data:image/gif;base64,' in html
-    assert 'src="data:image/jpeg;base64,' in html
+    assert '"data:image/gif;base64,' in html
+    assert '"data:image/jpeg;base64,' in html
 
 
 @pytest.mark.slow
