@@ -54,6 +54,9 @@ def supports(source: str, claim: str) -> bool:
         ("1.5 MtCO2e", ("1500000000000", "quantity", "g")),
         ("-5.2 %", ("-5.2", "percent", "%")),
         ("3.2×10^6 m", ("3200000", "quantity", "m")),
+        ("p = 3·10⁻⁸.", ("0.00000003", "number", "")),
+        ("p = 3.1e-08.", ("0.000000031", "number", "")),
+        ("6 × 10²³, they say", ("600000000000000000000000", "number", "")),
         ("2½ hours", ("9000", "quantity", "s")),
         ("30多万", ("300000", "number", "")),
         ("in 2019", ("2019", "year", "")),
@@ -298,3 +301,7 @@ def test_four_digits_that_count_people_are_no_year():
 )
 def test_a_hedge_has_up_to_four_words_in_any_case_and_may_be_marked(before, hedge):
     assert [one.about for one in find_figures(f"{before} 512 km")] == [hedge]
+
+
+def test_a_power_of_ten_that_is_cut_off_is_none():
+    assert shown("2×10⁻") == [("2", "number", ""), ("10", "number", "")]

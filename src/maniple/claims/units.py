@@ -29,9 +29,10 @@ _ATTACHED_SCALES = {"k": 3, "K": 3, "M": 6, "m": 6, "mn": 6, "B": 9, "b": 9, "bn
 _MONEY_PREFIX = re.compile(r"(k|K|M|m|bn|b|T|Mrd|Md)[ ]?(?=[€$£¥])")
 _MONEY_SCALES = {"k": 3, "K": 3, "M": 6, "m": 6, "bn": 9, "b": 9, "T": 3, "Mrd": 9, "Md": 9}
 _POWER_OF_TEN = re.compile(
-    r"[ ]?[×x·*⋅∙][ ]?10(?:(?:\^\{?|\{|(?!0))([-−]?\d{1,2})\}?|([⁻⁰¹²³⁴-⁹]{1,3}))(?![\d.,])"
+    r"[ ]?[×x·*⋅∙][ ]?10(?:(?:\^\{?|\{|(?!0))([-−]?\d{1,2})\}?|(⁻?[⁰¹²³⁴-⁹]{1,2}))"
+    r"(?![⁰¹²³⁴-⁹\d]|[.,]\d)"
 )
-_EXPONENT = re.compile(r"[eE]([+-]?\d{1,2})(?![\w.])")
+_EXPONENT = re.compile(r"[eE]([+-]?\d{1,2})(?!\w|\.\d)")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 _JOIN = re.compile(r"(?:de|di|do|dos|des|of)[ \u00a0]|d['’]", re.I)
 _POWER = re.compile(r"[ ]?(²|³|\^?2|\^?3)(?![\d.,]\d|\d)")
