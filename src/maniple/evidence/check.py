@@ -115,9 +115,9 @@ class SourceCheck:
 
     async def findings(self, block: str) -> list[UnverifiedCitation]:
         """Return the citations in `block` that could not be verified, in order."""
-        found = list[UnverifiedCitation]()
+        found, language = list[UnverifiedCitation](), detect_language(block)
         for one in await self._read(block):
-            reason = await self._find_objection(one)
+            reason = await self._find_objection(one, language)
             if reason:
                 found.append(UnverifiedCitation(one, reason))
         return found
@@ -160,7 +160,7 @@ class SourceCheck:
             return find_citations(block, self.number_of)
         return await asyncio.to_thread(find_citations, block, self.number_of)
 
-    async def _find_objection(self, one: Citation) -> str:
+    async def _find_objection(self, one: Citation, language: str) -> str:
         if one.kind == "url":
             return "" if one.numbers else self._find_objection_to_address(one.text)
         if not self.checks_words:
@@ -171,7 +171,7 @@ class SourceCheck:
         self._quotations += 1
         if self._quotations > MAX_QUOTATIONS:
             return "there are too many quotations to look them all up"
-        return await self._find_misquotation(one)
+        return await self._find_misquotation(one, language)
 
     def _find_objection_to_address(self, url: str) -> str:
         reasons = (self._unread.get(comparable_url(one)) for one in _spellings(url))
@@ -192,7 +192,7 @@ class SourceCheck:
         port = local_port(url)
         return port > 0 and port not in self._ports_read and (is_host_only(url) or not self.checks_words)
 
-    async def _find_misquotation(self, one: Citation) -> str:
+    async def _find_misquotation(self, one: Citation, language: str) -> str:
         cited = [number for number in one.numbers if number in self.sources]
         numbers = cited or [*self.sources]
         for number in numbers:
@@ -200,7 +200,7 @@ class SourceCheck:
                 await self._load(number)
         if await asyncio.to_thread(self._occurs, one.text, numbers, anywhere=not cited):
             return ""
-        if cited and await asyncio.to_thread(self._are_foreign, one.text, cited):
+        if cited and await asyncio.to_thread(self._are_foreign, one.text, cited, language):
             return ""
         named = ", ".join(f"[{number}]" for number in cited)
         return (
@@ -219,19 +219,26 @@ class SourceCheck:
         stands = any(quoted.occurs_in(self._wordings.get(number, "")) for number in numbers)
         return stands or (anywhere and self._occurs_elsewhere(quoted))
 
-    def _are_foreign(self, words: str, numbers: Sequence[int]) -> bool:
-        """Whether sources are written in another language than a quotation, which is a translation then."""
-        language = detect_language(words)
-        return all(self._is_foreign(words, language, self._wordings.get(number, "")) for number in numbers)
+    def _are_foreign(self, words: str, numbers: Sequence[int], around: str) -> bool:
+        """Whether sources are written in another language than a quotation, which is a translation then.
 
-    def _is_foreign(self, words: str, language: str, wording: str) -> bool:
+        `around` is the language of the text around it, or "".
+        """
+        language = detect_language(words)
+        return all(
+            self._is_foreign(words, language, self._wordings.get(number, ""), around) for number in numbers
+        )
+
+    def _is_foreign(self, words: str, language: str, wording: str, around: str) -> bool:
         languages = _detect_languages(wording)
         if not languages or language in languages:
             return False
         tokens = [one for one in searchable(words).split() if any(map(str.isalnum, one))]
         known = frozenset(wording.split())
-        if (words.isascii() or not language) and len(tokens) < LEAST_FOREIGN:
-            return False
+        # Few words tell no language: they are in that of the text around them, if none stands in the source.
+        is_short = (words.isascii() or not language) and len(tokens) < LEAST_FOREIGN
+        if is_short:
+            return around not in {"", *languages} and known.isdisjoint(tokens)
         # "a" is a word of many languages: it counts once. Of a quotation without frequent words the language
         # is not known.
         different = {*tokens}
