@@ -116,10 +116,16 @@ class RunQueue:
         self._database = database
 
     async def submit(self, run: RunRecord, limits: QueueLimits, *, rejects: bool) -> RunRecord | Refusal:
-        """Store a new run, with its place in the fair order; `rejects` if another one is on its thread."""
+        """Store a new run, with its place in the fair order; `rejects` if another one is on its thread.
+
+        Returns the stored run if there is one of this id: two processes may submit the same one at once.
+        """
 
         async def submit(connection: AsyncConnection) -> RunRecord | Refusal:
-            if refusal := await _refuse(connection, run.owner, limits):
+            refusal = await _refuse(connection, run.owner, limits)
+            if (known := await _find(connection, run)) is not None:
+                return known
+            if refusal:
                 return refusal
             await lock_thread(connection, run.thread_id)
             if rejects and await _unfinished(connection, run.thread_id):
@@ -308,6 +314,12 @@ class RunQueue:
 async def defer_next(connection: AsyncConnection, thread_id: str, *, may_be_driven: bool = True) -> None:
     """Give the oldest unfinished run of a thread a job unless it has one. The caller locks the thread."""
     await fetch_all(connection, "SELECT defer_next(%s, %s)", (thread_id, may_be_driven))
+
+
+async def _find(connection: AsyncConnection, run: RunRecord) -> RunRecord | None:
+    sql = f"SELECT {RUN_COLUMNS} FROM runs WHERE run_id = %s AND owner = %s"
+    rows = await fetch_all(connection, sql, (run.run_id, run.owner))
+    return make_run(*rows[0]) if rows else None
 
 
 async def _refuse(connection: AsyncConnection, owner: str, limits: QueueLimits) -> Refusal | None:
