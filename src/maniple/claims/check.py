@@ -17,7 +17,7 @@ from maniple.claims.attribution import check_named_source, check_quotations
 from maniple.claims.consistency import find_disagreements
 from maniple.claims.context import CalculationBudget, ClaimContext
 from maniple.claims.conversation_claims import find_said_clauses
-from maniple.claims.exchanged import find_exchanged
+from maniple.claims.exchanged import find_exchanged, find_reversed
 from maniple.claims.item_judge import ItemJudge
 from maniple.claims.quantities import FigureMention
 from maniple.claims.source_index import SourceIndex
@@ -140,6 +140,7 @@ class ClaimCheck:
         if not said:
             yield from find_disagreements(context)
             yield from find_exchanged(context)
+            yield from find_reversed(context)
         yield from check_quotations(context)
         if named := check_named_source(context, self.labels):
             yield named

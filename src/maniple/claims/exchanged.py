@@ -1,19 +1,32 @@
 """Two figures of one sentence of a source of which a claim gives each for the thing of the other."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from maniple.claims.context import ClaimContext
 from maniple.claims.quantities import FigureMention, agree
 from maniple.claims.segments import find_comparison, read_clause_terms
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.verdict import Verdict
+from maniple.claims.word_rules import has_other_direction
 
 MAX_FIGURES = 5
 """A claim with more figures is a list, whose labels are compared one by one elsewhere."""
 MAX_HITS = 8
 """Passages with a figure that are looked at."""
+_BEFORE = 12
+"""Characters before a figure in which "from" and "to" are looked for."""
+_GAP = r"[ \u00a0\u202f]*"
+_CURRENCY = r"(?:US)?[$€£¥]?"
+_FROM = rf"(?:\b(?:from|von|de|du|da|dal|desde|van|с|со)\b|由|从|從){_GAP}{_CURRENCY}"
+_TO = rf"(?:\b(?:to|auf|à|a|al|hasta|para|naar|до)\b|[^\W\d_]?[到至]){_GAP}{_CURRENCY}"
+_BEGINS_FROM, _BEGINS_TO = re.compile(rf"{_FROM}\Z", re.IGNORECASE), re.compile(rf"{_TO}\Z", re.IGNORECASE)
+_GOES_TO = re.compile(rf"(?:[^\W\d_.;]|[ \u00a0,]){{0,30}}{_TO}", re.IGNORECASE)
+_COMES_FROM = re.compile(rf"(?:[^\W\d_.;]|[ \u00a0,]){{0,30}}{_FROM}", re.IGNORECASE)
+Change = tuple[FigureMention, FigureMention]
+"""The old figure and the new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +48,42 @@ def find_exchanged(context: ClaimContext) -> Iterator[Verdict]:
             if found := _find_in_source(one, other, index):
                 yield found
                 return
+
+
+def find_reversed(context: ClaimContext) -> Iterator[Verdict]:
+    """Yield a verdict if a claim tells a change from A to B, and its source only one from B to A.
+
+    Each must name its direction, such as `rose` and `fell`: the figures alone may be a range.
+    """
+    if context.claim.kind == "cell":
+        return
+    for old, new in _find_changes(context.claim.text, context.figures):
+        for index in context.cited:
+            passages = [one for _, one in index.find_figure(old)[:MAX_HITS] if one.table < 0]
+            pairs = [(each, one) for one in passages for each in _find_changes(one.passage.text, one.figures)]
+            if any(_is_change(pair, old, new) for pair, _ in pairs):
+                break
+            if found := next((one for pair, one in pairs if _is_change(pair, new, old)), None):
+                if not has_other_direction(context.claim.text, found.passage.text):
+                    continue
+                reason = f"[{index.number}] has a change from {new.text} to {old.text}"
+                yield Verdict("contradicted", reason, found.passage)
+                return
+
+
+def _find_changes(text: str, figures: Sequence[FigureMention]) -> Iterator[Change]:
+    """Yield what goes from one figure to another: "from A to B", and "to B from A"."""
+    judged = [one for one in figures if one.is_judged and one.kind != "year"]
+    for one, other in pairwise(judged):
+        before = text[max(one.start - _BEFORE, 0) : one.start]
+        if _BEGINS_FROM.search(before) and _GOES_TO.fullmatch(text, one.end, other.start):
+            yield one, other
+        elif _BEGINS_TO.search(before) and _COMES_FROM.fullmatch(text, one.end, other.start):
+            yield other, one
+
+
+def _is_change(pair: Change, old: FigureMention, new: FigureMention) -> bool:
+    return agree(old, pair[0]) and agree(new, pair[1])
 
 
 def _find_in_source(one: _LabelledFigure, other: _LabelledFigure, index: SourceIndex) -> Verdict | None:
