@@ -93,6 +93,16 @@ async def test_a_limit_of_the_owner_or_of_all_refuses_a_run(postgres_store, queu
     assert await postgres_store.runs.get(run.run_id) is None
 
 
+async def test_a_run_that_two_processes_submit_at_once_is_stored_once(postgres_store, queue, other):
+    thread = replace(a_thread(""), thread_id="t")
+    await postgres_store.threads.create(thread)
+    run = a_run(thread, postgres_store.process)
+    queues = [queue, RunQueue(other.database)] * 4
+    added = await asyncio.gather(*(one.submit(run, QueueLimits(1), rejects=True) for one in queues))
+    assert {one.run_id for one in added} == {run.run_id}
+    assert len(await postgres_store.runs.list("")) == 1
+
+
 async def test_the_job_of_a_dead_process_is_given_back_and_that_process_cannot_end_it(
     postgres_store, queue, other
 ):
