@@ -37,6 +37,7 @@ OBSTACLES: Mapping[str, tuple[str, str]] = {
     "PerimeterX": ("bot check", _bare("Access to this page has been denied", "<h1>Press &amp; Hold to confirm you are a human (and not a bot).</h1><p>Reference ID 12</p><div id='px-captcha'></div>")),
     "AWS WAF": ("bot check", _bare("Human Verification", "<div id='aws-waf-captcha'>Let's confirm you are human. Complete the security check before continuing.</div>")),
     "Imperva": ("bot check", _bare("Pardon Our Interruption", "<h1>Pardon Our Interruption</h1><p>As you were browsing something about your browser made us think you were a bot.</p><p>To regain access, please make sure that cookies and JavaScript are enabled.</p>")),
+    "Russian bot check": ("bot check", _bare("Проверка браузера", "<p>Подтвердите, что вы не робот. Включите JavaScript и cookies.</p>")),
     "Anubis": ("bot check", _bare("Making sure you're not a bot!", "<h1>Making sure you're not a bot!</h1><p>Loading...</p><script id='anubis_challenge' type='application/json'>{}</script>")),
     "hCaptcha": ("bot check", _bare("Verification", "<p>Please verify you are human to continue.</p><div class='h-captcha' data-sitekey='x'></div>")),
     "Google sorry": ("bot check", _bare("https://www.google.com/search?q=a", "<p>Our systems have detected unusual traffic from your computer network. This page checks to see if it's really you sending the requests, and not a robot.</p><form><div class='g-recaptcha'></div></form>")),
@@ -69,6 +70,7 @@ OBSTACLES: Mapping[str, tuple[str, str]] = {
 _REAL = "The mill was built in 1862 and ground corn for three villages until the river was moved. "
 
 HONEST: Mapping[str, str] = {
+    "Russian page about robots": _page("Робот на складе", "<h1>Робот на складе</h1><p>С мая на складе работает робот, а не человек. Проверка заняла три недели, его цена 2 млн рублей.</p>"),
     "article about 404 pages": _page("How to design a 404 page", "<article><h1>How to design a 404 page</h1><p>" + "A good page tells visitors that the page they wanted was not found, and offers a search. " * 12 + "</p></article>"),
     "glossary entry, short": _page("404 Not Found - HTTP", "<main><h1>404 Not Found</h1><p>The HTTP 404 Not Found status code means that the server has no resource at this address. Use 410 if the resource is gone for good.</p></main>"),
     "reference of a status": _page("403 Forbidden - HTTP", "<main><h1>403 Forbidden</h1><p>The HTTP 403 Forbidden client error response status code indicates that the server understood the request but refused to process it.</p><p>Requests that fail with 403 are not the same as 401, in which authentication may help.</p></main>"),

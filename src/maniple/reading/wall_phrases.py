@@ -137,6 +137,7 @@ BOT_CHECK = ObstaclePhrases(
         r"\b(?:prüfen|überprüfen|überprüft|bestätigen|bestätige)\b.{0,50}\b(?:ihren browser|ein mensch|kein (?:ro)?bot|sicherheit ihrer verbindung)|javascript und cookies",
         r"\b(?:vérifi\w+|confirm\w+)\b.{0,50}\b(?:votre navigateur|êtes (?:bien )?(?:un |une )?(?:humain|être humain|personne|pas un robot)|sécurité de votre connexion)|javascript et (?:les )?cookies",
         r"\b(?:verific\w+|comprob\w+|confirm\w+)\b.{0,50}\b(?:tu navegador|su navegador|(?:eres|es|usted es) (?:un )?(?:ser )?humano|no (?:eres|es) un robot|seguridad de (?:tu|su) conexión)|javascript y (?:las )?cookies",
+        r"\b(?:подтвердите|проверяем|проверка)\b.{0,50}\b(?:вы не робот|а не робот|человек|(?:вашего )?браузера)|(?:javascript|js) и (?:файлы )?cookie",
         r"(?:正在|需要)?(?:检查|验证|确认|檢查|驗證)(?:您|你)?(?:的)?(?:浏览器|瀏覽器|是否(?:是|为)?(?:真人|人类|机器人)|是真人|连接(?:是否)?安全)|请完成(?:安全)?(?:验证|下方验证)|启用 ?javascript ?和 ?cookie|拖动(?:下方)?滑块|请?(?:输入|填写)验证码",
         r"(?:ブラウザ|接続の安全性|人間である|ロボットではない|セキュリティ).{0,16}(?:確認|検証|チェック)して(?:い|くだ)|javascript ?と ?cookie",
     ),
