@@ -183,8 +183,8 @@ if [ ! -x .venv/bin/maniple ] || ! grep -qxF -e "$wanted" -e "dev ${wanted#* }" 
       "another model into .env: BASIC_API_KEY, BASIC_MODEL and, unless it is OpenAI's, BASIC_BASE_URL."
   fi
   install --no-deps -e . || give_up
-  # The pages of its tasks are all that the tests want of it: what it needs to run itself is Selenium and a game library.
-  [ "$mode" != dev ] || install --no-deps miniwob==1.1.0 || give_up
+  # Of miniwob the tests want the pages of its tasks, of the generator no command line.
+  [ "$mode" != dev ] || install --no-deps --require-hashes -r lock/alone.txt || give_up
   echo "$wanted" > .venv/.maniple-setup
   rm -f "$unfinished"
   say "done after $((SECONDS - started)) s"

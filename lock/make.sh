@@ -3,6 +3,7 @@
 #   core.txt    what maniple needs
 #   local.txt   and the embedded model's engine
 #   dev.txt     and what the tests and checks need
+# By hand: alone.txt, what the tests take without what it needs.
 # Takes uv (`pip install uv`). `--upgrade` takes newer versions where pyproject.toml allows them.
 set -euo pipefail
 cd "$(dirname "$0")/.."

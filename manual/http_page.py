@@ -1,5 +1,6 @@
 """The reference of the HTTP service, from its OpenAPI document."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from maniple.api import create_app
@@ -28,8 +29,27 @@ def http_page() -> str:
     parts = [_HEAD]
     for tag, entries in routes.items():
         parts += [f"## {tag.capitalize()}\n", *entries]
-    parts += ["## Bodies\n", *(_body(name, one) for name, one in document["components"]["schemas"].items())]
+    schemas = document["components"]["schemas"]
+    used = _find_schemas(document["paths"], schemas)
+    parts += ["## Bodies\n", *(_body(name, one) for name, one in schemas.items() if name in used)]
     return "\n".join(parts)
+
+
+def _find_schemas(part: Any, schemas: Mapping[str, Schema]) -> set[str]:
+    """Return the names of the schemas that a part refers to; events have a page of their own."""
+    found: set[str] = set()
+    waiting = [part]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, list):
+            waiting += one
+        elif isinstance(one, dict):
+            waiting += [value for key, value in one.items() if key != "itemSchema"]
+            name = str(one.get("$ref")).rpartition("/")[2]
+            if name in schemas and name not in found:
+                found.add(name)
+                waiting.append(schemas[name])
+    return found
 
 
 def _route(method: str, path: str, operation: dict[str, Any]) -> str:

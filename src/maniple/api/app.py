@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from maniple.api.auth import KeyGate
 from maniple.api.browser_guard import OriginGate, SecurityHeaders
+from maniple.api.document import adapt_document
 from maniple.api.error_responses import (
     answer_error,
     answer_http_exception,
@@ -38,7 +39,7 @@ from maniple.api.protocols.langgraph import (
     thread_routes,
 )
 from maniple.api.protocols.openai_errors import OpenAIErrors, UnsupportedParameter, answer_unsupported
-from maniple.api.requests import NO_AGENT, adapt_document
+from maniple.api.requests import NO_AGENT
 from maniple.api.routes import batches, chat, files, models, page, runs, schedules, service, threads, webhooks
 from maniple.config import Settings, TeamSettings
 from maniple.config.service_settings import LOOPBACK_HOSTS, ServerSettings

@@ -106,6 +106,14 @@ _KEY = APIKeyHeader(name="X-API-Key", scheme_name="ApiKey", auto_error=False)
 _BEARER = HTTPBearer(scheme_name="Bearer", auto_error=False)
 
 
-def keyed_router(tag: str) -> APIRouter:
-    """Return a router whose routes require a key if any key exists."""
-    return APIRouter(tags=[tag], dependencies=[Security(_KEY), Security(_BEARER)])
+def keyed_router(tag: str, *, is_protocol: bool = False) -> APIRouter:
+    """Return a router whose routes require a key if any key exists.
+
+    The id of an operation is the name of its function; that of another protocol begins with its tag.
+    """
+    prefix = tag.replace("-", "_") + "_" if is_protocol else ""
+    return APIRouter(
+        tags=[tag],
+        dependencies=[Security(_KEY), Security(_BEARER)],
+        generate_unique_id_function=lambda route: prefix + route.name,
+    )

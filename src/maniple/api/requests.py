@@ -1,7 +1,7 @@
 """Request bodies and parameters."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal, cast
 
 from fastapi import Query
@@ -251,7 +251,9 @@ class RunCreate(_Ask):
     model_config = ConfigDict(
         json_schema_extra={
             "example": {"input": "1+3=?"},
-            "anyOf": [{"required": ["messages"]}, {"required": ["input"]}],
+            # Not `anyOf`, for which generators of clients make no type.
+            "if": {"not": {"required": ["messages"]}},
+            "then": {"required": ["input"]},
         }
     )
 
@@ -280,7 +282,7 @@ def _keepable(value: Any) -> Any:
     for _ in range(MAX_LEVELS):
         if not all(_is_countable(one) for one in level):
             raise ValueError("the answer holds a number beyond 64 bits, or none (NaN): send it as text")
-        level = [below for one in level for below in _inside(one)]
+        level = [below for one in level for below in values_inside(one)]
         if not level:
             return fix_surrogates(value)
     raise ValueError(f"the answer is nested in more than {MAX_LEVELS} levels")
@@ -292,7 +294,8 @@ def _is_countable(value: Any) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
-def _inside(value: Any) -> list[Any]:
+def values_inside(value: Any) -> list[Any]:
+    """Return the values of a mapping or a list of JSON; of another value none."""
     if isinstance(value, dict):
         return list(cast("dict[str, Any]", value).values())
     return cast("list[Any]", value) if isinstance(value, list) else []
@@ -409,51 +412,6 @@ def check_choices(ask: _Ask, runtime: Runtime) -> None:
 
 def _refuse(kind: str, field: str, words: str, given: Any) -> None:
     raise RequestValidationError([{"type": kind, "loc": ("body", field), "msg": words, "input": given}])
-
-
-_COMPONENTS = "#/components/schemas/"
-_COMPONENT_NAMES = {
-    "ErrorResponse": "Problem",
-    "FileMissing": "Missing",
-    "MessageView": "SaidView",
-    "PartReadiness": "Ready",
-    "PlanEditRequest": "PlanChangeIn",
-    "PlanStatus": "PlanView",
-    "PlanStepStatus": "PlanStep",
-    "ResumeRequest": "Answer",
-    "RunCreate": "RunBody",
-    "RunDetail": "RunView",
-    "RunReference": "RunStub",
-    "ThreadCreate": "NewThread",
-    "ThreadUpdate": "ThreadChange",
-}
-"""The public names of renamed classes: clients that were generated from `/openapi.json` use them."""
-
-
-def adapt_document(document: dict[str, Any], workers: Sequence[str], alone: Sequence[str]) -> None:
-    """Have an OpenAPI document name the team's members, and components as it always has.
-
-    `workers` are all members; `alone` are those that a run can have as its only agent.
-    """
-    _rename(document, {WORKERS: list(workers), NO_AGENT: list(alone)})
-    schemas = document["components"]["schemas"]
-    public = {_COMPONENT_NAMES.get(name, name): schema for name, schema in schemas.items()}
-    document["components"]["schemas"] = dict(sorted(public.items()))
-
-
-def _rename(part: Any, lists: Mapping[tuple[str, ...], list[str]]) -> None:
-    """Replace the lists of members, and the names of renamed classes, in a part of the document."""
-    if isinstance(part, dict):
-        schema = cast("dict[str, Any]", part)
-        if isinstance(schema.get("enum"), list):
-            schema["enum"] = lists.get(tuple(schema["enum"]), schema["enum"])
-        if isinstance(name := schema.get("title"), str):
-            schema["title"] = _COMPONENT_NAMES.get(name, name)
-        if isinstance(target := schema.get("$ref"), str):
-            name = target.removeprefix(_COMPONENTS)
-            schema["$ref"] = _COMPONENTS + _COMPONENT_NAMES.get(name, name)
-    for below in _inside(part):
-        _rename(below, lists)
 
 
 class UnknownPrices(ManipleError):

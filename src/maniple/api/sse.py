@@ -4,7 +4,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import anyio
 from fastapi import Query
@@ -41,18 +41,6 @@ ViewQuery = Annotated[
     ),
 ]
 """The view that a stream shows."""
-_FRAME = {
-    "type": "object",
-    "description": "One event: its number in the run, its name, and its JSON.",
-    "properties": {name: {"type": "string"} for name in ("id", "event", "data")},
-    "required": ["event", "data"],
-}
-STREAM_RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "Server-sent events, as `docs/wire.md` lists them",
-        "content": {"text/event-stream": {"schema": _FRAME}},
-    }
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,10 +29,11 @@ from langchain_core.messages import HumanMessage
 from sse_starlette import EventSourceResponse
 
 from maniple.api.auth import CallerOf, keyed_router
+from maniple.api.document import describe_stream
 from maniple.api.error_responses import error_responses
 from maniple.api.protocols.ag_ui_events import AgUiEvents, describe_interrupt, describe_usage
 from maniple.api.protocols.conversations import AnsweredOf, SentConversation, submit
-from maniple.api.protocols.following import describe_stream, follow_run, read_ended, stream_frames
+from maniple.api.protocols.following import follow_run, read_ended, stream_frames
 from maniple.api.protocols.run_choices import InvalidChoice, RunChoices, read_choices
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError
@@ -44,7 +45,7 @@ from maniple.service.views import read_thread_detail, resolve_thread_id
 from maniple.store import RunRecord
 from maniple.text import fix_surrogates
 
-router = keyed_router("ag-ui")
+router = keyed_router("ag-ui", is_protocol=True)
 PROTOCOL_VERSION = "1.0"
 _STREAM: dict[int | str, dict[str, Any]] = {200: describe_stream("AG-UI's events as server-sent events")}
 

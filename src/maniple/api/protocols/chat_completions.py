@@ -15,6 +15,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict
 
 from maniple.api.auth import CallerOf, keyed_router
+from maniple.api.document import describe_stream
 from maniple.api.protocols.chat_request import TEAM, ChatCompletionRequest, ChatQuestion, read_question
 from maniple.api.protocols.conversations import (
     AnsweredOf,
@@ -24,7 +25,7 @@ from maniple.api.protocols.conversations import (
     note_delivery,
     submit,
 )
-from maniple.api.protocols.following import describe_stream, follow_run, read_ended, stream_frames
+from maniple.api.protocols.following import follow_run, read_ended, stream_frames
 from maniple.api.protocols.openai_errors import UnsupportedParameter, describe_error
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError, StoreError
@@ -36,7 +37,7 @@ from maniple.service.sent_files import store_files
 from maniple.service.views import resolve_thread_id
 from maniple.store import RunRecord
 
-router = keyed_router("openai")
+router = keyed_router("openai", is_protocol=True)
 Answered = TypeVar("Answered")
 _OWNER = "maniple"
 _FINISH: Mapping[str, Literal["stop", "length"]] = {"budget_exhausted": "length"}

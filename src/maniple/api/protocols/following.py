@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from typing import Any
 
 from starlette.types import Message
 
@@ -13,7 +12,6 @@ from maniple.store import EventRecord, RunRecord
 
 PING_SECONDS = 10
 """The longest silence of a stream."""
-_FRAME = {"type": "object", "properties": {"data": {"type": "string"}}, "required": ["data"]}
 
 
 async def follow_run(service: Service, accepted: AcceptedRun) -> AsyncGenerator[EventRecord]:
@@ -40,11 +38,6 @@ async def read_ended(service: Service, run: RunRecord) -> RunRecord:
 def make_stopping_error() -> ServiceStopping:
     """Return the error of a stream that ends before its run, which goes on."""
     return ServiceStopping("The service is stopping. The run goes on; send the same request again.")
-
-
-def describe_stream(description: str) -> dict[str, Any]:
-    """Return a stream as a response in the OpenAPI document."""
-    return {"description": description, "content": {"text/event-stream": {"schema": _FRAME}}}
 
 
 def stream_frames(

@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from maniple.api.auth import CallerOf, keyed_router
+from maniple.api.document import describe_stream
 from maniple.api.protocols.chat_completions import ERRORS, agent_of, wait_or_leave
 from maniple.api.protocols.chat_request import ChatCompletionRequest, CompletionMessage, Part, read_question
 from maniple.api.protocols.conversations import (
@@ -23,7 +24,6 @@ from maniple.api.protocols.conversations import (
     submit,
 )
 from maniple.api.protocols.following import (
-    describe_stream,
     follow_run,
     make_stopping_error,
     stream_frames,
@@ -38,7 +38,7 @@ from maniple.service.sent_files import store_files
 from maniple.service.views import resolve_thread_id
 from maniple.store import RunRecord
 
-router = keyed_router("openai")
+router = keyed_router("openai", is_protocol=True)
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: describe_stream("The response; with `stream`, its events as server-sent events")
 }

@@ -10,6 +10,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
 from maniple.api.auth import CallerOf, keyed_router
+from maniple.api.document import describe_location
 from maniple.api.error_responses import error_responses
 from maniple.api.requests import BatchRunOptions, BudgetIn, check_budget, check_choices
 from maniple.api.state import ServiceOf
@@ -63,7 +64,12 @@ class BatchList(BaseModel):
     batches: list[BatchView]
 
 
-@router.post("/api/batches", status_code=202, summary="Start a batch", responses=error_responses(409))
+@router.post(
+    "/api/batches",
+    status_code=202,
+    summary="Start a batch",
+    responses={**describe_location(202, "the batch"), **error_responses(409)},
+)
 async def start_batch(
     ask: BatchCreate, response: Response, service: ServiceOf, caller: CallerOf
 ) -> BatchView:

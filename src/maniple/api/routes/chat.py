@@ -9,9 +9,10 @@ from fastapi.responses import FileResponse, JSONResponse
 from sse_starlette import EventSourceResponse
 
 from maniple.api.auth import CallerOf, keyed_router
+from maniple.api.document import RUN_STREAM
 from maniple.api.error_responses import error_responses
 from maniple.api.requests import ChatRequest, check_budget, check_choices
-from maniple.api.sse import STREAM_RESPONSES, StreamStart, ViewQuery, event_stream
+from maniple.api.sse import StreamStart, ViewQuery, event_stream
 from maniple.api.state import ServiceOf
 from maniple.errors import FileError
 from maniple.events import as_chat_message, history_digest
@@ -30,7 +31,7 @@ _GIF: dict[int | str, dict[str, Any]] = {
     "/api/chat/stream",
     summary="Ask the team",
     response_class=EventSourceResponse,
-    responses={**STREAM_RESPONSES, **error_responses(404, 409, 429)},
+    responses={**RUN_STREAM, **error_responses(404, 409, 429)},
 )
 async def chat_stream(
     chat: ChatRequest, service: ServiceOf, caller: CallerOf, view: ViewQuery = "langmanus"

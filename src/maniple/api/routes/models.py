@@ -91,7 +91,12 @@ async def list_models(service: ServiceOf, caller: CallerOf) -> ModelsView:
     )
 
 
-@router.post("/api/models/test", summary="Test a model", responses=error_responses(403, 409))
+@router.post(
+    "/api/models/test",
+    operation_id="test_model",
+    summary="Test a model",
+    responses=error_responses(403, 409),
+)
 async def test(asked: ModelConnectionIn, service: ServiceOf, caller: CallerOf) -> ModelTestView:
     """Call a model six times to find out whether it answers and what it can do. Nothing is saved."""
     _require_admin(caller)
@@ -105,7 +110,12 @@ async def test(asked: ModelConnectionIn, service: ServiceOf, caller: CallerOf) -
     )
 
 
-@router.put("/api/models/basic", summary="Connect a model", responses=error_responses(403, 409))
+@router.put(
+    "/api/models/basic",
+    operation_id="connect_model",
+    summary="Connect a model",
+    responses=error_responses(403, 409),
+)
 async def connect(
     asked: ModelConnectionIn, request: Request, service: ServiceOf, caller: CallerOf
 ) -> SavedModelView:

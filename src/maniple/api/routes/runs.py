@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sse_starlette import EventSourceResponse
 
 from maniple.api.auth import CallerOf, keyed_router
+from maniple.api.document import RUN_STREAM, describe_location
 from maniple.api.downloads import (
     ATTACHMENT,
     FILE_HEADERS,
@@ -29,7 +30,7 @@ from maniple.api.requests import (
     ResumeRequest,
     check_agent_name,
 )
-from maniple.api.sse import STREAM_RESPONSES, StreamStart, ViewQuery, event_stream, frames_until
+from maniple.api.sse import StreamStart, ViewQuery, event_stream, frames_until
 from maniple.api.state import ServiceOf
 from maniple.replay import Replay
 from maniple.run_page.pictures import FigureFinder
@@ -97,6 +98,7 @@ _FRAGMENT: dict[int | str, dict[str, Any]] = {
         "content": {"text/html": {"schema": {"type": "string"}}},
     }
 }
+_CONTINUED = describe_location(202, "the events that follow")
 
 
 @router.get("/api/runs", summary="List runs", responses=error_responses())
@@ -118,7 +120,7 @@ async def read_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> Ru
     "/api/runs/{run_id}/events",
     summary="Follow a run",
     response_class=EventSourceResponse,
-    responses={**STREAM_RESPONSES, **error_responses(404)},
+    responses={**RUN_STREAM, **error_responses(404)},
 )
 async def follow_run(
     run_id: _RunPath,
@@ -153,7 +155,7 @@ async def _continued(service: Service, response: Response, accepted: AcceptedRun
     "/api/runs/{run_id}/resume",
     status_code=202,
     summary="Answer what a run, or one of its steps, waits for",
-    responses=error_responses(404, 409, 429),
+    responses={**_CONTINUED, **error_responses(404, 409, 429)},
 )
 async def resume_run(
     run_id: _RunPath, reply: ResumeRequest, response: Response, service: ServiceOf, caller: CallerOf
@@ -174,7 +176,7 @@ async def resume_run(
     "/api/runs/{run_id}/messages",
     status_code=202,
     summary="Write to a run that works or waits",
-    responses=error_responses(404, 409, 429),
+    responses={**_CONTINUED, **error_responses(404, 409, 429)},
 )
 async def send_message(
     run_id: _RunPath, message: MessageCreate, response: Response, service: ServiceOf, caller: CallerOf
@@ -193,7 +195,7 @@ async def send_message(
     "/api/runs/{run_id}/retry",
     status_code=202,
     summary="Retry a run",
-    responses=error_responses(404, 409, 429),
+    responses={**_CONTINUED, **error_responses(404, 409, 429)},
 )
 async def retry_run(
     run_id: _RunPath, response: Response, service: ServiceOf, caller: CallerOf
@@ -210,7 +212,7 @@ async def retry_run(
     "/api/runs/{run_id}/branch",
     status_code=202,
     summary="Ask a question again on a branch",
-    responses=error_responses(404, 409, 429),
+    responses={**describe_location(202, "the run"), **error_responses(404, 409, 429)},
 )
 async def branch_run(
     run_id: _RunPath,

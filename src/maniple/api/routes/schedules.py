@@ -11,6 +11,7 @@ from fastapi import Path, Query, Response
 from pydantic import BaseModel, Field
 
 from maniple.api.auth import CallerOf, keyed_router
+from maniple.api.document import describe_location
 from maniple.api.error_responses import error_responses
 from maniple.api.requests import RunCreate, check_budget, check_choices
 from maniple.api.state import ServiceOf
@@ -107,7 +108,11 @@ class ScheduleList(BaseModel):
 
 
 @router.post(
-    "/api/schedules", status_code=201, summary="Make a schedule", responses=error_responses(404, 409)
+    "/api/schedules",
+    status_code=201,
+    operation_id="make_schedule",
+    summary="Make a schedule",
+    responses={**describe_location(201, "the schedule"), **error_responses(404, 409)},
 )
 async def make_new_schedule(
     ask: ScheduleCreate, response: Response, service: ServiceOf, caller: CallerOf

@@ -11,7 +11,7 @@ from maniple.api.state import ServiceOf
 from maniple.service.readiness import readiness
 from maniple.service.views import Health, Readiness
 
-router = APIRouter(tags=["service"])
+router = APIRouter(tags=["service"], generate_unique_id_function=lambda route: route.name)
 _keyed = keyed_router("service")
 _FIGURES: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/plain": {}}, "description": "Prometheus text, or OpenMetrics by `Accept`"}

@@ -9,6 +9,7 @@ from uuid import uuid4
 from fastapi import Body, Path, Query, Response
 
 from maniple.api.auth import CallerOf, keyed_router
+from maniple.api.document import describe_location
 from maniple.api.error_responses import error_responses
 from maniple.api.requests import (
     PageBefore,
@@ -68,7 +69,12 @@ async def list_threads(
     )
 
 
-@router.get("/api/search", summary="Search questions and answers", responses=error_responses())
+@router.get(
+    "/api/search",
+    operation_id="search_runs",
+    summary="Search questions and answers",
+    responses=error_responses(),
+)
 async def search(service: ServiceOf, caller: CallerOf, q: _Query, limit: _HitLimit = 20) -> FoundPassages:
     """The key's runs whose question and answer have all words, the best first; without words none.
 
@@ -124,7 +130,7 @@ async def delete_thread(thread_id: _ThreadPath, service: ServiceOf, caller: Call
     "/api/threads/{thread_id}/runs",
     status_code=202,
     summary="Start a run",
-    responses=error_responses(404, 409, 429),
+    responses={**describe_location(202, "the run"), **error_responses(404, 409, 429)},
 )
 async def start_run(
     thread_id: _ThreadPath, ask: RunCreate, response: Response, service: ServiceOf, caller: CallerOf

@@ -7,6 +7,7 @@ from fastapi import Path, Query, Response
 from pydantic import BaseModel, Field
 
 from maniple.api.auth import CallerOf, keyed_router
+from maniple.api.document import describe_location
 from maniple.api.error_responses import error_responses
 from maniple.api.state import ServiceOf
 from maniple.runs import NotFound
@@ -88,7 +89,13 @@ class DeliveryList(BaseModel):
     deliveries: list[DeliveryView]
 
 
-@router.post("/api/webhooks", status_code=201, summary="Make a webhook", responses=error_responses())
+@router.post(
+    "/api/webhooks",
+    status_code=201,
+    operation_id="make_webhook",
+    summary="Make a webhook",
+    responses={**describe_location(201, "the webhook"), **error_responses()},
+)
 async def make_new_webhook(
     ask: WebhookCreate, response: Response, service: ServiceOf, caller: CallerOf
 ) -> NewWebhook:

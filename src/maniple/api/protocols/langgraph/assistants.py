@@ -18,7 +18,7 @@ from maniple.errors import ManipleError
 from maniple.runs import NotFound
 from maniple.service import Service
 
-router = keyed_router("langgraph")
+router = keyed_router("langgraph", is_protocol=True)
 _NAMESPACE = UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8")
 """The namespace in which LangGraph's server makes the id of a graph's own assistant."""
 _MESSAGES = {

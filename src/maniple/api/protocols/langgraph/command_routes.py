@@ -12,8 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sse_starlette import EventSourceResponse
 
 from maniple.api.auth import CallerOf, keyed_router
+from maniple.api.document import describe_stream
 from maniple.api.error_responses import error_responses
-from maniple.api.protocols.following import describe_stream, follow_run, stream_frames
+from maniple.api.protocols.following import follow_run, stream_frames
 from maniple.api.protocols.langgraph.accepting import accept_run, answer_run
 from maniple.api.protocols.langgraph.assistants import UnsupportedRequest
 from maniple.api.protocols.langgraph.run_request import InvalidRun, LangGraphRun
@@ -37,7 +38,7 @@ from maniple.service import Service
 from maniple.service.views import get_thread
 from maniple.store import RunRecord, Store, Thread, read_runs
 
-router = keyed_router("langgraph")
+router = keyed_router("langgraph", is_protocol=True)
 _IDLE_SECONDS = 5.0
 """How often an idle stream looks for runs that were started without a command, by another protocol."""
 _ERRORS = {

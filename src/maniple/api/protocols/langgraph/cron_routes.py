@@ -32,7 +32,7 @@ from maniple.service import Service
 from maniple.service.views import get_thread
 from maniple.store import Overlap, Schedule
 
-router = keyed_router("langgraph")
+router = keyed_router("langgraph", is_protocol=True)
 _OVERLAPS: Mapping[str, Overlap] = {"enqueue": "queue", "interrupt": "cancel", "reject": "skip"}
 _CronPath = Annotated[str, Path(max_length=100, description="The cron")]
 _Cron = Annotated[str, Field(max_length=200, examples=["0 8 * * 1"])]

@@ -15,10 +15,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from sse_starlette import EventSourceResponse
 
 from maniple.api.auth import CallerOf, keyed_router
+from maniple.api.document import describe_stream
 from maniple.api.error_responses import error_responses
 from maniple.api.protocols.chat_request import TEAM
 from maniple.api.protocols.conversations import find_segment_start
-from maniple.api.protocols.following import describe_stream, follow_run, read_ended, stream_frames
+from maniple.api.protocols.following import follow_run, read_ended, stream_frames
 from maniple.api.protocols.langgraph.accepting import accept_run, accept_runs
 from maniple.api.protocols.langgraph.assistants import UnsupportedRequest, make_assistant_id
 from maniple.api.protocols.langgraph.run_request import LangGraphRun, Modes
@@ -39,7 +40,7 @@ from maniple.service.views import get_thread
 from maniple.store import RunRecord, read_runs
 from maniple.types import RunState
 
-router = keyed_router("langgraph")
+router = keyed_router("langgraph", is_protocol=True)
 MAX_BATCH_RUNS = 100
 _PULSE_SECONDS = 4.0
 """The longest silence of an answer that is waited for: clients give up after 5 s without a byte."""

@@ -32,7 +32,7 @@ from maniple.service.views import ThreadId, get_thread, read_thread_views, resol
 from maniple.store import Thread
 from maniple.text import fix_surrogates
 
-router = keyed_router("langgraph")
+router = keyed_router("langgraph", is_protocol=True)
 _PAGE_THREADS = 100
 ThreadPath = Annotated[ThreadId, Path(description="The conversation")]
 
