@@ -19,7 +19,9 @@ _ALLOWED_LOSS = 0.03
 
 
 @pytest.mark.parametrize(
-    ("documents", "queries"), [(300, 100), pytest.param(DOCUMENTS, 300, marks=pytest.mark.slow)]
+    # Fewer queries than documents leave the share to the documents that happen to be drawn.
+    ("documents", "queries"),
+    [(300, 300), pytest.param(DOCUMENTS, 300, marks=pytest.mark.slow)],
 )
 def test_known_documents_are_found_first_as_often_as_by_plain_bm25(
     tmp_path: Path, documents: int, queries: int
