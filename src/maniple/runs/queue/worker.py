@@ -272,8 +272,8 @@ class _Watchdog:
         while not self._stop.wait(lease_seconds / _WATCHES_OF_LEASE):
             silent = time.monotonic() - self._database.heard_at
             # One that wakes may beat before this thread looks; others may have given its runs back already.
-            silent = max(silent, self._database.longest_silence)
-            if silent > SILENT_PART * lease_seconds:
-                _LOG.critical("This process leaves: it has not heard of its database for %.1f s.", silent)
+            longest = max(silent, self._database.longest_silence)
+            if silent > SILENT_PART * lease_seconds or longest > lease_seconds:
+                _LOG.critical("This process leaves: it has not heard of its database for %.1f s.", longest)
                 self._leave(REFUSED_STATUS)
                 return

@@ -81,9 +81,9 @@ class PostgresDatabase:
         self.lease_seconds = lease_seconds
         """How long other processes wait for a beat of this one before it counts as dead."""
         self.heard_at = time.monotonic()
-        """When the server, or the system that cannot reach it, last answered a beat of this process."""
+        """When the last beat was sent that the server, or the system that cannot reach it, has answered."""
         self.longest_silence = 0.0
-        """The longest time, in seconds, between two such answers."""
+        """The longest time, in seconds, for which other processes may have heard no beat of this one."""
         self._is_open = False
         # Without `check`, which gave no connection after the server had crashed.
         self._pool = AsyncConnectionPool(
@@ -106,11 +106,10 @@ class PostgresDatabase:
         self._is_open = False
         await self._pool.close()
 
-    def hear(self) -> None:
-        """Take note that a beat of this process was answered."""
-        now = time.monotonic()
-        self.longest_silence = max(self.longest_silence, now - self.heard_at)
-        self.heard_at = now
+    def hear(self, sent_at: float) -> None:
+        """Take note that a beat was answered, which was sent at `sent_at` (monotonic seconds)."""
+        self.longest_silence = max(self.longest_silence, time.monotonic() - self.heard_at)
+        self.heard_at = sent_at
 
     async def configure(self, connection: AsyncConnection) -> None:
         """Prepare a connection, also one of another pool, as one of this process."""

@@ -92,17 +92,18 @@ async def _beat(database: PostgresDatabase) -> None:
     connection, beats = None, 0
     try:
         while True:
+            sent_at = time.monotonic()
             try:
                 connection = connection or await database.connect()
                 await connection.execute(_BEAT, _describe(database, server=False))
                 if beats % _SWEEP_BEATS == 0:
                     await _sweep(connection)
                 beats += 1
-                database.hear()
+                database.hear(sent_at)
             except (psycopg.Error, OSError) as error:
                 # A server that is away drives the runs of nobody. One that is silent may be heard by others.
                 if not isinstance(error, psycopg.errors.ConnectionTimeout):
-                    database.hear()
+                    database.hear(sent_at)
                 reason = from_postgres_error(error, database.name)
                 _LOG.warning("This process could not report that it is alive: %s", reason)
                 connection = await _close(connection)
