@@ -8,13 +8,13 @@ import time
 import httpx
 import pytest
 
+from maniple.runs.queue.worker import REFUSED_STATUS
 from tests.grammar import Client
 from tests.openai_server import call, reply, serving
 from tests.runs.killing import open_site, together
 from tests.runs.workers import (
     CALLS,
     DRIVEN,
-    WORKERS,
     Fetch,
     begin,
     cluster_of,
@@ -70,7 +70,8 @@ async def test_a_killed_worker_loses_no_run(postgres_url, tmp_path, runs, kills)
     assert len(site.hits) == runs * CALLS
     repeated = {path: hits for path, hits in visits.items() if site.hits[path] > hits}
     assert repeated == {}, "recorded calls were run again"
-    assert statuses == [0] * WORKERS
+    # One that gets no time of a busy machine leaves as if it had slept.
+    assert set(statuses) <= {0, REFUSED_STATUS}
 
 
 @pytest.mark.parametrize("is_poison", [True, False], ids=["poison", "other_calls"])

@@ -26,6 +26,8 @@ from tests.runs.workers import (
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(300)]
 RUNS = 24
+PATIENT = {"MANIPLE_RUNS__LEASE_SECONDS": "20", "MANIPLE_RUNS__DRAIN_SECONDS": "20"}
+"""On a busy machine no worker is taken for dead, and each has the time for what is under way."""
 SEED = 20261204
 
 
@@ -36,7 +38,7 @@ async def test_workers_that_are_replaced_under_load_give_back_all_runs_and_repea
     gaps, statuses = list[float](), list[int | None]()
     async with open_site() as site, connected(postgres_url) as fetch:
         with serving(script(site.url, delay_seconds=0.05)) as model:
-            async with cluster_of(postgres_url, model.base_url, tmp_path) as (api, workers):
+            async with cluster_of(postgres_url, model.base_url, tmp_path, **PATIENT) as (api, workers):
                 async with httpx.AsyncClient(base_url=api, trust_env=False, timeout=200) as client:
                     asked = [f"r{number}" for number in range(RUNS)]
                     each = RUNS // (WORKERS + 1)
