@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -124,7 +124,10 @@ class PostgresDatabase:
     async def connect(self) -> AsyncConnection:
         """Return a connection beside the pool, which the caller closes. Raises `psycopg.Error`."""
         connection = await AsyncConnection.connect(self.url, autocommit=True, connect_timeout=CONNECT_SECONDS)
-        await self.configure(connection)
+        async with AsyncExitStack() as on_failure:
+            on_failure.push_async_callback(connection.close)
+            await self.configure(connection)
+            on_failure.pop_all()
         return connection
 
     @asynccontextmanager
