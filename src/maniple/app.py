@@ -290,8 +290,7 @@ def source_of(runtime: Runtime) -> TeamSource:
     """Return the teams over the models of a runtime, for an engine."""
     from maniple.runs.teams import TeamSource
 
-    models = runtime.models
-    return TeamSource(runtime.graph, runtime.team_with, models.names, models.load, runtime.close_models)
+    return TeamSource(runtime.graph, runtime.team_with, runtime.models.load, runtime.close_models)
 
 
 def _use_store(

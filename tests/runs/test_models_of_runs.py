@@ -37,7 +37,7 @@ async def _two_teams(home: Path) -> AsyncIterator[tuple[TeamSource, Any, Any]]:
                         raise UnconfiguredModel(name, ["m", "other"])
                     return other.team
 
-                yield TeamSource(basic.team, build, ["m", "other"]), store, (first, second)
+                yield TeamSource(basic.team, build), store, (first, second)
 
 
 async def _end_of(engine: Engine, model: str = "") -> Any:
@@ -94,6 +94,11 @@ async def test_a_team_is_built_once_for_runs_that_begin_together(tmp_path):
             return source.build(name)
 
         teams = Teams(replace(source, build=build))
-        found = await asyncio.gather(*(teams.get("other") for _ in range(5)))
+
+        async def use() -> Any:
+            async with teams.use("other") as (team, _):
+                return team
+
+        found = await asyncio.gather(*(use() for _ in range(5)))
     assert built == ["other"]
     assert len({id(one) for one in found}) == 1

@@ -365,7 +365,7 @@ async def open_engine(
             WorkspaceCollector(store, workspaces, config.redactor) if workspaces is not None else None
         )
         quotas = QuotaRegistry(store)
-        teams = Teams(team if isinstance(team, TeamSource) else TeamSource(team))
+        teams = Teams(team)
         services = RunServices(teams, store, recorder, config, telemetry)
         # At a terminal, a person sees at once that an endpoint is configured wrong.
         outages = ModelOutages(config.outage_seconds, waits_unanswered=kind == "server")

@@ -1,7 +1,7 @@
 """The teams that drive runs: the one of the settings, and one for each other model that a run has chosen."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -24,8 +24,6 @@ class TeamSource:
     team: Team
     build: Callable[[str], Team] = _refuse_all
     """Returns the team whose basic model has this name; raises `UnconfiguredModel`. Blocks."""
-    models: Sequence[str] = ()
-    """The names that `build` knows."""
     load: Callable[[], Awaitable[None]] = _do_nothing
     """Loads the clients of the models; awaited before a run works, and fast when repeated."""
     close: Callable[[], Awaitable[None]] = _do_nothing
@@ -45,8 +43,8 @@ class _OpenSource:
 class Teams:
     """The teams of an engine. They can be replaced; a run keeps the one with which it began to work."""
 
-    def __init__(self, source: TeamSource) -> None:
-        self._current = _OpenSource(source)
+    def __init__(self, source: Team | TeamSource) -> None:
+        self._current = _OpenSource(source if isinstance(source, TeamSource) else TeamSource(source))
         self._replaced: list[_OpenSource] = []
 
     @property
@@ -54,18 +52,12 @@ class Teams:
         """The team of runs that choose no model. Teams differ in their models alone."""
         return self._current.source.team
 
-    @property
-    def models(self) -> Sequence[str]:
-        """The names of the models that a run may choose."""
-        return self._current.source.models
-
-    async def get(self, model: str) -> Team:
-        """Return the team for a run that chose `model` ("": none); raises `UnconfiguredModel`."""
-        return await self._get(self._current, model)
-
     @asynccontextmanager
     async def use(self, model: str) -> AsyncGenerator[tuple[Team, TeamSource]]:
-        """Yield the team for a run that chose `model`; it stays open inside. Raises `UnconfiguredModel`."""
+        """Yield the team for a run that chose `model` ("": none); it stays open inside.
+
+        Raises `UnconfiguredModel`.
+        """
         opened = self._current
         opened.users += 1
         try:

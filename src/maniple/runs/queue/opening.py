@@ -82,7 +82,7 @@ async def open_queue(
     queue, bells = RunQueue(database), RunBells(database)
     async with AsyncExitStack() as stack:
         recorder = await stack.enter_async_context(open_recorder(store.events, telemetry.metrics))
-        teams = Teams(team if isinstance(team, TeamSource) else TeamSource(team))
+        teams = Teams(team)
         services = RunServices(teams, store, recorder, config, telemetry)
         workspaces = environment.workspaces
         collector = WorkspaceCollector(store, workspaces, config.redactor) if workspaces is not None else None
