@@ -288,7 +288,7 @@ class _ThreadStream:
         first = self._run[1].place if self._run else self._first_place(len(runs))
         for place, run in enumerate(runs[first - 1 :], start=first):
             if self._run is None or self._run[1].place != place:
-                self._run = 0, await self._open(place, run.run_id)
+                self._run = 0, await self._open(place, run)
             after, events = self._run
             async with aclosing(follow_run(self.service, AcceptedRun(run, after))) as records:
                 async for record in records:
@@ -303,10 +303,8 @@ class _ThreadStream:
             return max(1, min(self.wanted.since // RUN_NUMBERS, count + 1))
         return max(1, count)
 
-    async def _open(self, place: int, run_id: str) -> RunEvents:
+    async def _open(self, place: int, run: RunRecord) -> RunEvents:
         known = await read_transcripts(self.service.store, self.thread)
-        runs = await _list_runs(self.service.store, self.thread)
-        run = next(one for one in runs if one.run_id == run_id)
         earlier = [one for one in known if one.run.created_at < run.created_at]
         plans = [one.plan for one in earlier if one.plan is not None]
         transcript = open_transcript(run, is_first=not earlier)
