@@ -10,8 +10,10 @@ from pydantic import BaseModel, SecretStr
 from maniple.config.settings import Settings
 from maniple.redaction import Redactor
 
+NO_KEY = "not-needed"
+"""What an endpoint is sent that has no key: clients want one."""
 PLACEHOLDERS = frozenset(
-    {"", "changeme", "dummy", "empty", "lm-studio", "no-key", "none", "not-needed", "null", "ollama"}
+    {"", NO_KEY, "changeme", "dummy", "empty", "lm-studio", "no-key", "none", "null", "ollama"}
     | {"placeholder", "sk-dummy", "sk-no-key-required", "unused"}
 )
 """Placeholders for keys of local servers that need none; they are no secrets and must not be masked."""

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from maniple.config.model_settings import EmbeddingSettings
+from maniple.config.secrets import NO_KEY
 from maniple.config.sources import EMBEDDING_PREFIX
 from maniple.errors import ModelError
 from maniple.llms.endpoints import OPENAI_URL, EndpointName
@@ -146,7 +147,7 @@ def _open_client(settings: EmbeddingSettings) -> Any:
         )
     return openai.AsyncOpenAI(
         # Local servers need no key, but the SDK requires one.
-        api_key=(settings.api_key or SecretStr("not-needed")).get_secret_value(),
+        api_key=(settings.api_key or SecretStr(NO_KEY)).get_secret_value(),
         base_url=settings.base_url or OPENAI_URL,
         timeout=settings.timeout_seconds,
         max_retries=settings.max_retries,

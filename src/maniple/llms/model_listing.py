@@ -6,6 +6,7 @@ import httpx
 
 from maniple.config import ModelSettings
 from maniple.config.model_providers import provider_named
+from maniple.config.secrets import NO_KEY
 from maniple.egress.bounded_responses import ACCEPT_ENCODING, ResponseBounds, ResponseRefused, response_hook
 from maniple.egress.certificates import describe_certificate_failure
 from maniple.egress.environment_transport import EnvironmentTransport
@@ -44,7 +45,7 @@ def open_listing_client() -> httpx.AsyncClient:
 
 def listing_request(client: httpx.AsyncClient, model: ModelSettings) -> httpx.Request:
     """Return the request for the list of models."""
-    key = model.api_key.get_secret_value() if model.api_key else "not-needed"
+    key = model.api_key.get_secret_value() if model.api_key else NO_KEY
     base = base_url_of(model).rstrip("/")
     if model.provider == "azure":
         version = {"api-version": model.api_version or AZURE_API_VERSION}

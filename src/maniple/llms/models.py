@@ -13,6 +13,7 @@ from pydantic import SecretStr
 
 from maniple.config import ModelSettings, ModelsSettings
 from maniple.config.model_providers import Provider, provider_named
+from maniple.config.secrets import NO_KEY
 from maniple.config.sources import MODEL_PREFIXES
 from maniple.errors import ModelError, UnconfiguredModel
 from maniple.llms.capabilities import FEATURES, PICTURES_PREFIX, SCHEMA_PREFIX, Capabilities, capabilities_of
@@ -178,7 +179,7 @@ def _options(settings: ModelSettings) -> dict[str, Any]:
     options: dict[str, Any] = {
         "model": settings.model,
         # Local servers need no key, but the SDK requires one.
-        "api_key": settings.api_key or SecretStr("not-needed"),
+        "api_key": settings.api_key or SecretStr(NO_KEY),
         "temperature": settings.temperature,
         "max_retries": settings.max_retries,
         # Of a client that is not used. By default LangChain warns that it would ignore the proxies.

@@ -13,7 +13,7 @@ from maniple.agents.team_models import LineProgress, open_models
 from maniple.app import source_of
 from maniple.config import ModelSettings, ModelsSettings, Settings
 from maniple.config.load import ineffective_limits
-from maniple.config.secrets import secrets_of
+from maniple.config.secrets import NO_KEY, secrets_of
 from maniple.config.variables_file import SettingsNotWritable, variables_file, write_variables
 from maniple.errors import ConfigError, ManipleError, ModelError
 from maniple.llms import open_chat_models
@@ -28,8 +28,6 @@ from maniple.service.opening import Service
 from maniple.service.readiness import open_reach
 from maniple.text import fix_surrogates, shorten
 
-NO_KEY = "not-needed"
-"""What endpoints without keys are sent; it also takes the place of a key for another endpoint."""
 _LISTED_NAMES = 20
 _NAME_CHARACTERS = 80
 _FIELDS: Mapping[str, str] = {
@@ -181,7 +179,10 @@ def _url(model: ModelSettings) -> str:
 
 
 def _variables(settings: Settings, model: ModelSettings) -> dict[str, str]:
-    """Return what is written: all of a model, so that nothing of another one is left, such as its key."""
+    """Return what is written: all of a model, so that nothing of another one is left, such as its key.
+
+    Without a key `NO_KEY` takes its place.
+    """
     key = model.api_key.get_secret_value() if model.api_key else NO_KEY
     values = {"model": model.model, "base_url": base_url_of(model), "api_key": key}
     variables = {_FIELDS[name]: value for name, value in values.items()}
