@@ -4,9 +4,7 @@ import io
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from dotenv.parser import parse_stream
@@ -15,6 +13,7 @@ from maniple.config.load import load_settings
 from maniple.config.settings import Settings
 from maniple.config.sources import read_text
 from maniple.errors import ConfigError
+from maniple.private_files import private_draft
 
 _MODE = 0o600
 """Of a new file: keys are in it."""
@@ -60,19 +59,13 @@ def write_variables(settings: Settings, values: Mapping[str, str]) -> Settings:
     text = "".join(_changed(read_text(file) or "", values))
     try:
         mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else _MODE
-        handle, name = tempfile.mkstemp(prefix=".env-", dir=file.parent)
-        new = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        with private_draft(file) as new:
+            with new.open("w", encoding="utf-8") as stream:
                 stream.write(text)
                 stream.flush()
                 os.fsync(stream.fileno())
             new.chmod(mode)
             _check(settings, new, file)
-            new.replace(file)
-        finally:
-            with suppress(FileNotFoundError):
-                new.unlink()
     except OSError as error:
         raise SettingsNotWritable(f"{file} cannot be written: {error.strerror}.") from error
     return load_settings(settings.origin.settings_file, env_file=file)

@@ -2,8 +2,6 @@
 
 import asyncio
 import logging
-import os
-import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -40,6 +38,7 @@ from maniple.egress.bounded_responses import (
 from maniple.egress.environment_transport import EnvironmentTransport
 from maniple.errors import McpError
 from maniple.mcp.stdio import describe_error
+from maniple.private_files import private_draft
 from maniple.redaction import Redactor
 
 MAX_MESSAGE_BYTES = 8_000_000
@@ -165,11 +164,8 @@ class OAuthLogin(OAuthClientProvider):
     def _write(self, stored: _StoredLogin) -> None:
         try:
             self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # `mkstemp` creates the file with permissions for its owner alone.
-            descriptor, name = tempfile.mkstemp(prefix=".login-", dir=self._file.parent)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(stored.model_dump_json())
-            Path(name).replace(self._file)
+            with private_draft(self._file) as draft:
+                draft.write_text(stored.model_dump_json(), encoding="utf-8")
         except OSError as error:
             raise McpError(f"{self._file} cannot be written: {error.strerror}") from error
 

@@ -6,8 +6,6 @@ others.
 """
 
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from maniple.config.mcp_settings import prefix_of
 from maniple.errors import McpError
 from maniple.locks import file_lock_within
 from maniple.mcp.tool_definitions import ToolDefinition
+from maniple.private_files import private_draft
 
 MAX_PINNED_TOOLS = 400
 """The limit of one server, including removed tools, so that renaming tools does not grow the file."""
@@ -128,10 +127,8 @@ class PinStore:
     def _write(self, server: str, known: Mapping[str, Any]) -> None:
         path = self._file(server)
         try:
-            descriptor, name = tempfile.mkstemp(prefix=".pins-", dir=self._folder)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(known, file, ensure_ascii=True, indent=1)
-            Path(name).replace(path)
+            with private_draft(path) as draft:
+                draft.write_text(json.dumps(known, ensure_ascii=True, indent=1), encoding="utf-8")
         except OSError as error:
             raise McpError(f"{path} cannot be written: {error.strerror}") from error
 

@@ -4,8 +4,6 @@ import asyncio
 import hashlib
 import json
 import logging
-import os
-import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
@@ -26,6 +24,7 @@ from maniple.browser.drivers.tabs import OpenTab
 from maniple.browser.drivers.window import BrowserWindow, WindowResources, open_window
 from maniple.browser.page import BrowserState, PageServices, PageText, ScrollInfo
 from maniple.errors import BrowserError, FetchError, FileError, SearchError
+from maniple.private_files import private_draft
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
@@ -90,15 +89,8 @@ class BrowserStorage:
         if len(content) > _MAX_STORAGE_BYTES:
             return
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # `mkstemp` creates a file for its owner alone.
-        descriptor, draft = tempfile.mkstemp(dir=self._folder, prefix=".")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-            Path(draft).replace(self._file(thread))
-        except OSError:
-            Path(draft).unlink(missing_ok=True)
-            raise
+        with private_draft(self._file(thread)) as draft:
+            draft.write_bytes(content)
 
     def remove(self, thread: str) -> None:
         """Delete the storage of a thread."""
