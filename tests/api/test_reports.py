@@ -11,8 +11,8 @@ from markdown_it import MarkdownIt
 
 from maniple.api.downloads import MEDIA_TYPES, FormNotAcceptable, negotiate_form, render_report
 from maniple.report_document import lay_out, write_body
-from maniple.run_page.markup import sanitize_markdown
-from maniple.run_page.pictures import FigureFinder
+from maniple.run_files.markup import sanitize_markdown
+from maniple.run_files.pictures import FigureFinder
 from maniple.service.reports import read_report_view
 from tests.api.in_process import InProcessService
 from tests.openai_server import SIMPLE, reply

@@ -14,7 +14,7 @@ import pytest
 from maniple.replay import build_replay, event_lines
 from maniple.replay import file as replay_file
 from maniple.replay.player import load_player
-from maniple.run_page.pictures import FigureFinder
+from maniple.run_files.pictures import FigureFinder
 from maniple.store import EventRecord, RunRecord, Store, Thread, open_store
 from maniple.workspace import Workspaces
 from tests.replay.run_records import BROWSED, EVIL, events, run_record

@@ -9,7 +9,7 @@ from maniple.reading.pictures import identify_picture
 from maniple.report_files import Report
 from maniple.report_files.document import lay_out_report
 from maniple.report_files.html_page import render_html_page
-from maniple.run_page.pictures import Figure
+from maniple.run_files.pictures import Figure
 
 READ_AT = 1_795_305_600.0  # 2026-11-22, 00:00 UTC
 SOURCES = [

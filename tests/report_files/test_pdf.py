@@ -21,7 +21,7 @@ from maniple.errors import BrowserError
 from maniple.evidence.record import Source
 from maniple.reading.pictures import identify_picture
 from maniple.report_files import PrintFailed, Report, ReportRenderer
-from maniple.run_page.pictures import Figure
+from maniple.run_files.pictures import Figure
 from tests.crawler.web import open_canary
 from tests.report_files.samples import EVIL, READ_AT, TEA, drawn_figure, page, report
 

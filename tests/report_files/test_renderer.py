@@ -14,7 +14,7 @@ from maniple.evidence.record import Source
 from maniple.reading.pictures import identify_picture
 from maniple.report_files import Report, ReportRenderer
 from maniple.report_files.bundle import write_markdown
-from maniple.run_page.pictures import Figure
+from maniple.run_files.pictures import Figure
 from tests.api.test_figures import draw
 from tests.report_files.samples import READ_AT, SOURCES
 

@@ -7,7 +7,7 @@ import pytest
 
 from maniple.report_files import report_bodies
 from maniple.report_files.report_bodies import ReportBodies
-from maniple.run_page.pictures import FigureFinder
+from maniple.run_files.pictures import FigureFinder
 from tests.report_files.samples import SOURCES, TEA
 
 pytestmark = pytest.mark.anyio

@@ -15,8 +15,8 @@ from acp.schema import AllowedOutcome, PermissionOption, PermissionOptionKind, T
 from maniple.acp_server.updates import SessionUpdates, describe_call
 from maniple.errors import ManipleError
 from maniple.events import RunInterrupted, describe_question
-from maniple.run_page.pictures import FigureFinder
-from maniple.run_page.run_files import read_run_files
+from maniple.run_files.listing import read_run_files
+from maniple.run_files.pictures import FigureFinder
 from maniple.runs import RunNotWaiting
 from maniple.service import Service
 from maniple.store import EventRecord, RunRecord, read_event_pages

@@ -17,7 +17,7 @@ from maniple.media_types import media_type_of
 from maniple.reading.pictures import figure_path
 from maniple.report_files import MEDIA_TYPES as FILE_TYPES
 from maniple.report_files import ReportRenderer, load_report, policy
-from maniple.run_page.pictures import FigureFinder
+from maniple.run_files.pictures import FigureFinder
 from maniple.runs import NotFound
 from maniple.service.views import ErrorResponse, ReportView
 

@@ -18,7 +18,7 @@ from maniple.errors import ManipleError
 from maniple.events import PlanChanged, UserMessageAnswered, UserMessageReceived, load_run_view, read_outage
 from maniple.graph import RunOptions
 from maniple.report_files import read_claims
-from maniple.run_page.markup import sanitize_markdown
+from maniple.run_files.markup import sanitize_markdown
 from maniple.runs import RunRequest
 from maniple.service import Service
 from maniple.service.reports import ReportMissing, RunNotFinished, read_report_view

@@ -12,8 +12,8 @@ from typing import Any
 from maniple.replay.event_lines import MAX_TEXT_LENGTH, EventLines, escape_for_script
 from maniple.replay.lenient_parsing import as_mapping, as_mappings, as_text, parse_json
 from maniple.replay.player import load_player
-from maniple.run_page.markup import image_targets
-from maniple.run_page.pictures import Figure, FigureFinder, figure_address, load_picture
+from maniple.run_files.markup import image_targets
+from maniple.run_files.pictures import Figure, FigureFinder, figure_address, load_picture
 from maniple.store import Artifact, EventRecord, RunRecord, Store
 from maniple.store.protocols import EVENT_PAGE_SIZE, read_event_pages
 

@@ -7,7 +7,7 @@ from html import escape
 from importlib.metadata import version
 from pathlib import Path
 
-from maniple.run_page.page_assets import csp_hash
+from maniple.run_files.page_assets import csp_hash
 from maniple.runs import NotFound
 
 ASSETS = Path(__file__).parent / "assets"

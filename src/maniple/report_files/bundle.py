@@ -18,7 +18,7 @@ from maniple.report_document.document_texts import texts_for
 from maniple.report_document.layout import add_source_list, clean
 from maniple.report_document.safe_nodes import FigureNames
 from maniple.report_files.document import Report
-from maniple.run_page.markup import sanitize_markdown
+from maniple.run_files.markup import sanitize_markdown
 
 REPORT, FIGURES, LEFT_OUT = "report.md", "figures", "not-included.txt"
 NAME_BYTES = 120

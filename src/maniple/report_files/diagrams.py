@@ -13,7 +13,7 @@ from maniple.document import nodes, parse_document
 from maniple.document.bounds import is_readable
 from maniple.errors import BrowserError
 from maniple.reading.pictures import identify_picture
-from maniple.run_page.pictures import Figure
+from maniple.run_files.pictures import Figure
 
 MAX_DIAGRAMS = 20
 _MAX_CHARACTERS, _MAX_STATEMENTS = 3_000, 80

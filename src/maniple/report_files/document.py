@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from maniple.evidence.record import Source
 from maniple.report_document.layout import ReportDocument, lay_out
-from maniple.run_page.pictures import Figure
+from maniple.run_files.pictures import Figure
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from maniple.report_document import BodyView, write_body
 from maniple.report_files.diagrams import DIAGRAM
 from maniple.report_files.document import ReportFile
-from maniple.run_page.page_assets import csp_hash, load_templates, read_style
+from maniple.run_files.page_assets import csp_hash, load_templates, read_style
 
 _PACKAGE = __name__.rpartition(".")[0]
 

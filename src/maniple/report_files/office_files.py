@@ -12,7 +12,7 @@ from maniple.report_document.code_colors import CodeKind
 
 if TYPE_CHECKING:
     from maniple.report_files.document import ReportFile
-    from maniple.run_page.pictures import Figure
+    from maniple.run_files.pictures import Figure
 
 _PICTURES = frozenset({"image/png", "image/jpeg", "image/gif"})
 _HOST = re.compile(r"(?:[\w.-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from maniple.evidence.record import Source
 from maniple.report_document import render_report
-from maniple.run_page.markup import image_targets
-from maniple.run_page.pictures import FigureFinder, figure_address
+from maniple.run_files.markup import image_targets
+from maniple.run_files.pictures import FigureFinder, figure_address
 
 _MAX_CONCURRENT = 2
 _MAX_CHARACTERS = 8_000_000

@@ -16,9 +16,9 @@ from maniple.events import (
 )
 from maniple.report_files.document import Report
 from maniple.report_files.unsupported import append_unsupported
-from maniple.run_page.markup import image_targets, link_targets
-from maniple.run_page.pictures import FigureFinder
-from maniple.run_page.run_files import RunFiles, find_run_files
+from maniple.run_files.listing import RunFiles, find_run_files
+from maniple.run_files.markup import image_targets, link_targets
+from maniple.run_files.pictures import FigureFinder
 from maniple.runs.answers import read_answer
 from maniple.store import RunRecord, Store, read_event_pages
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from maniple.report_files.bundle import LEFT_OUT, Names
-from maniple.run_page.pictures import FigureFinder
-from maniple.run_page.run_files import RunFile, read_run_files
+from maniple.run_files.listing import RunFile, read_run_files
+from maniple.run_files.pictures import FigureFinder
 from maniple.store import RunRecord, Store
 from maniple.workspace import Workspaces
 

@@ -16,7 +16,7 @@ from maniple.report_document.formulas import FormulaRenderer
 from maniple.report_document.report_nodes import describe_figure, shown_text, split_citation
 from maniple.report_files.office_files import is_office_address, office_picture
 from maniple.report_files.word_formulas import write_formula
-from maniple.run_page.pictures import Figure
+from maniple.run_files.pictures import Figure
 
 _MAIN = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"

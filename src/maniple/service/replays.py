@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from maniple.replay import Replay, build_replay
 from maniple.report_files import read_answer
 from maniple.report_files.report_bodies import ReportBodies
-from maniple.run_page.pictures import FigureFinder
+from maniple.run_files.pictures import FigureFinder
 from maniple.runs import AgentUsage
 from maniple.service.views import AgentUsageView
 

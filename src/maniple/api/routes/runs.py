@@ -33,7 +33,7 @@ from maniple.api.requests import (
 from maniple.api.sse import StreamStart, ViewQuery, event_stream, frames_until
 from maniple.api.state import ServiceOf
 from maniple.replay import Replay
-from maniple.run_page.pictures import FigureFinder
+from maniple.run_files.pictures import FigureFinder
 from maniple.runs import AcceptedRun
 from maniple.service import Service
 from maniple.service.replays import build_run_replay

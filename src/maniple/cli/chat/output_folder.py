@@ -11,7 +11,7 @@ from maniple.cli.text import clean, one_line
 from maniple.errors import FileError
 from maniple.report_files import Bundle, load_report, write_bundle
 from maniple.report_files.bundle import REPORT, EntryKind
-from maniple.run_page.pictures import FigureFinder
+from maniple.run_files.pictures import FigureFinder
 from maniple.store import RunRecord, Store
 from maniple.text import counted
 from maniple.workspace import Workspaces

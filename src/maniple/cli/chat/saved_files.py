@@ -72,7 +72,7 @@ async def render_report(session: ChatSession, name: str) -> tuple[bytes, dict[st
 
 async def _load_report(session: ChatSession, *, with_files: bool) -> "Report":
     from maniple.report_files import Report, load_report
-    from maniple.run_page.pictures import FigureFinder
+    from maniple.run_files.pictures import FigureFinder
 
     store = session.conversations.store
     run = await store.runs.get(session.report_run_id)
@@ -91,7 +91,7 @@ async def write_page(session: ChatSession) -> Path | None:
         StoreError: the run cannot be read.
     """
     from maniple.report_files.report_bodies import ReportBodies
-    from maniple.run_page.pictures import FigureFinder
+    from maniple.run_files.pictures import FigureFinder
     from maniple.service.replays import build_run_replay
 
     if not session.run_id:

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from maniple.errors import FileError
-from maniple.run_page.pictures import RECORDING, FigureFinder
+from maniple.run_files.pictures import RECORDING, FigureFinder
 from maniple.runs.artifact_collector import (
     MAX_SCANNED_FILES,
     MAX_WORKSPACE_BYTES,
