@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from acp import (
     resource_link_block,
 )
 
-from tests.acp_server.editors import SECONDS, editing
+from tests.acp_server.editors import SECONDS, Editor, editing
 from tests.cli.processes import MANIPLE, environment, start
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply
 from tests.serving import ROOT
@@ -33,6 +34,17 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgG
 def home(tmp_path: Path) -> Path:
     (tmp_path / "conf.yaml").write_text(SETTINGS, encoding="utf-8")
     return tmp_path
+
+
+async def ask_and_kill(editor: Editor, home: Path, is_time: Callable[[], object]) -> str:
+    """Ask the task, and kill the program once it is time; return the session."""
+    session = await editor.begin(home)
+    asking = asyncio.create_task(editor.ask(session, TASK))
+    await editor.until(is_time)
+    editor.process.kill()
+    with pytest.raises((ConnectionError, RequestError)):
+        await asking
+    return session
 
 
 async def test_small_talk_is_one_message(model: OpenAIServer, home: Path):
@@ -165,12 +177,7 @@ async def test_a_session_is_loaded_after_a_restart(model: OpenAIServer, home: Pa
 async def test_a_question_is_answered_after_a_restart(model: OpenAIServer, home: Path):
     model.reset(APPROVAL)
     async with editing(model, home) as editor:
-        session = await editor.begin(home)
-        asking = asyncio.create_task(editor.ask(session, TASK))
-        await editor.until(lambda: editor.asked)
-        editor.process.kill()
-        with pytest.raises((ConnectionError, RequestError)):
-            await asking
+        session = await ask_and_kill(editor, home, lambda: editor.asked)
     async with editing(model, home, "allow") as editor:
         await editor.agent.load_session(session_id=session, cwd=str(home), mcp_servers=[])
         await editor.until(lambda: "The answer is **4**." in editor.text())
@@ -180,12 +187,7 @@ async def test_a_question_is_answered_after_a_restart(model: OpenAIServer, home:
 async def test_a_run_whose_program_was_killed_goes_on_and_is_shown_whole(model: OpenAIServer, home: Path):
     model.reset(HANGING)
     async with editing(model, home) as editor:
-        session = await editor.begin(home)
-        asking = asyncio.create_task(editor.ask(session, TASK))
-        await editor.until(lambda: "in_progress" in editor.plan())
-        editor.process.kill()
-        with pytest.raises((ConnectionError, RequestError)):
-            await asking
+        session = await ask_and_kill(editor, home, lambda: "in_progress" in editor.plan())
     model.reset(SIMPLE)
     async with editing(model, home) as editor:
         await editor.agent.load_session(session_id=session, cwd=str(home), mcp_servers=[])
@@ -200,12 +202,7 @@ async def test_a_run_whose_program_was_killed_goes_on_and_is_shown_whole(model: 
 async def test_a_prompt_during_a_loaded_run_is_a_message_to_it(model: OpenAIServer, home: Path):
     model.reset(HANGING)
     async with editing(model, home) as editor:
-        session = await editor.begin(home)
-        asking = asyncio.create_task(editor.ask(session, TASK))
-        await editor.until(lambda: "in_progress" in editor.plan())
-        editor.process.kill()
-        with pytest.raises((ConnectionError, RequestError)):
-            await asking
+        session = await ask_and_kill(editor, home, lambda: "in_progress" in editor.plan())
     model.reset({**SIMPLE, "coder": [{"hang": True}, *SIMPLE["coder"]], "lead": [reply("I know.")]})
     async with editing(model, home) as editor:
         await editor.agent.load_session(session_id=session, cwd=str(home), mcp_servers=[])
