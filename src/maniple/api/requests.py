@@ -276,16 +276,16 @@ class RunCreate(_Ask):
         return self._request(messages, thread_id, owner, budget)
 
 
-def _keepable(value: Any) -> Any:
+def check_storable(value: Any) -> Any:
     """Return JSON with lone surrogates repaired; refuse values that no checkpoint can store."""
     level = [value]
     for _ in range(MAX_LEVELS):
         if not all(_is_countable(one) for one in level):
-            raise ValueError("the answer holds a number beyond 64 bits, or none (NaN): send it as text")
+            raise ValueError("it holds a number beyond 64 bits, or none (NaN): send it as text")
         level = [below for one in level for below in values_inside(one)]
         if not level:
             return fix_surrogates(value)
-    raise ValueError(f"the answer is nested in more than {MAX_LEVELS} levels")
+    raise ValueError(f"it is nested in more than {MAX_LEVELS} levels")
 
 
 def _is_countable(value: Any) -> bool:
@@ -312,7 +312,7 @@ class ResumeRequest(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"example": {"answer": "accept"}})
 
-    answer: Annotated[Any, BeforeValidator(_keepable)]
+    answer: Annotated[Any, BeforeValidator(check_storable)]
     interrupt_id: Annotated[str, Field(max_length=200)] = ""
 
 

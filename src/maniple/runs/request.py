@@ -52,6 +52,8 @@ class RunRequest:
     """
     model: str = ""
     """The name of the configured model that does the work of the basic one; "": the basic one itself."""
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What a client of another protocol wrote on the run, as JSON values; the team does not see it."""
 
     @property
     def ends_others(self) -> bool:

@@ -34,7 +34,7 @@ from maniple.api.error_responses import error_responses
 from maniple.api.protocols.ag_ui_events import AgUiEvents, describe_interrupt, describe_usage
 from maniple.api.protocols.conversations import AnsweredOf, SentConversation, submit
 from maniple.api.protocols.following import follow_run, read_ended, stream_frames
-from maniple.api.protocols.run_choices import InvalidChoice, RunChoices, read_choices
+from maniple.api.protocols.run_choices import InvalidChoice, RunChoices, name_unknown, read_choices
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError
 from maniple.events import ANSWERING_AGENTS
@@ -111,13 +111,12 @@ def _read_input(given: RunAgentInput) -> _AskedMessage | None:
     if not isinstance(newest, UserMessage):
         raise InvalidInput("The last message must be the user's: the team answers that one.")
     props = _mapping(given.forwarded_props)
-    known = {key: value for key, value in props.items() if key in RunChoices.model_fields}
     try:
-        asked = _AskedMessage(HumanMessage(""), read_choices("forwardedProps", known))
+        asked = _AskedMessage(HumanMessage(""), read_choices("forwardedProps", props))
     except InvalidChoice as error:
         raise InvalidInput(f"{error.place}: {error}") from error
-    asked.not_used += [f"forwardedProps.{key}" for key in props if key not in known]
-    asked.not_used += [name for name in ("tools", "context") if getattr(given, name)]
+    asked.not_used += name_unknown("forwardedProps", props)
+    asked.not_used += [name for name in ("tools", "context", "state") if getattr(given, name)]
     content = cast("str | list[str | dict[Any, Any]]", _read_content(newest, asked))
     asked.message = HumanMessage(content=content)
     if not asked.message.content:

@@ -25,8 +25,9 @@ from maniple.api.protocols.conversations import (
     note_delivery,
     submit,
 )
-from maniple.api.protocols.following import follow_run, read_ended, stream_frames
+from maniple.api.protocols.following import describe_not_used, follow_run, read_ended, stream_frames
 from maniple.api.protocols.openai_errors import UnsupportedParameter, describe_error
+from maniple.api.protocols.run_choices import name_unknown
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError, StoreError
 from maniple.runs import AcceptedRun, RunRequest, ServiceStopping
@@ -173,7 +174,8 @@ async def create_chat_completion(
         is_repeated=retries > 0,
         prepare=lambda thread_id: store_files(service, caller.owner, thread_id, question.files),
     )
-    answer = _Answer(service, accepted, conversation, body.model, question.not_used)
+    not_used = [*question.not_used, *name_unknown("metadata", body.metadata or {})]
+    answer = _Answer(service, accepted, conversation, body.model, not_used)
     if body.stream:
         options = body.stream_options
         chunks = _chunks(answer, answered, bool(options and options.include_usage))
@@ -217,9 +219,9 @@ class _Answer:
     @property
     def headers(self) -> dict[str, str]:
         """The headers that name the run, its conversation and what had no effect."""
-        run, not_used = self.accepted.run, ", ".join(self.not_used)
+        run = self.accepted.run
         named = {"x-request-id": run.run_id, "x-maniple-thread-id": run.thread_name}
-        return {**named, "x-maniple-not-used": not_used} if not_used.isascii() and not_used else named
+        return {**named, **describe_not_used(self.not_used)}
 
     @property
     def base(self) -> dict[str, Any]:

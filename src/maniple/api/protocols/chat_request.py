@@ -80,7 +80,8 @@ class ChatCompletionRequest(BaseModel):
     metadata: dict[str, str] | None = Field(
         default=None,
         description="Options of the run, as text: `thread_id`, `depth`, `report_style`, `locale`, "
-        "`auto_accepted_plan`, `deep_thinking_mode`, `search_before_planning`. Other keys have no effect.",
+        "`auto_accepted_plan`, `deep_thinking_mode`, `search_before_planning`. The answer names other keys, "
+        "which have no effect.",
     )
     n: Literal[1] | None = Field(default=None, description="The team gives one answer.")
 

@@ -5,7 +5,7 @@ Source: https://platform.openai.com/docs/api-reference/responses and https://www
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, cast
 
 from fastapi import Path, Query, Request, Response
@@ -72,7 +72,9 @@ class ResponseRequest(BaseModel):
     )
     stream: bool | None = False
     background: bool | None = Field(default=False, description="True: answer at once, with the run at work")
-    metadata: dict[str, str] | None = Field(default=None, description="As of `/v1/chat/completions`")
+    metadata: dict[str, str] | None = Field(
+        default=None, description="As of `/v1/chat/completions`; all keys are stored"
+    )
     store: Literal[True] | None = None
 
 
@@ -146,9 +148,10 @@ async def create_response(
         thread_id = (await _find(service, body.previous_response_id, owner)).run.thread_id
     key = "\n".join((body.previous_response_id or "", *question.asked))
     conversation = SentConversation("responses", (key,))
+    asked_run = RunRequest(question.messages, thread_id or None, question.choices.as_options(agent), owner)
     accepted = await submit(
         service,
-        RunRequest(question.messages, thread_id or None, question.choices.as_options(agent), owner),
+        replace(asked_run, metadata=dict(body.metadata or {})),
         conversation,
         answered,
         is_repeated=retries > 0,
@@ -334,7 +337,7 @@ def _base(name: ResponseName, run: RunRecord) -> Json:
         "store": True,
         "background": False,
         "service_tier": "default",
-        "metadata": {},
+        "metadata": RunRequest.of(run).metadata,
         "safety_identifier": None,
         "prompt_cache_key": None,
         "conversation": {"id": run.thread_name},

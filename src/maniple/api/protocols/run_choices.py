@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from maniple.graph import RunOptions
 from maniple.service.views import ThreadId
+from maniple.text import fix_surrogates
 from maniple.types import Depth, ReportStyle
 
 
@@ -40,6 +41,11 @@ class InvalidChoice(ValueError):
     def __init__(self, place: str, message: str) -> None:
         super().__init__(message)
         self.place = place
+
+
+def name_unknown(name: str, given: Mapping[str, Any]) -> list[str]:
+    """Return the keys in the part `name` of a request that are no options, and have no effect."""
+    return [fix_surrogates(f"{name}.{key}") for key in given if key not in RunChoices.model_fields]
 
 
 def read_choices(name: str, given: Mapping[str, Any]) -> RunChoices:

@@ -1,7 +1,7 @@
 """Accepting a run of the LangGraph API: a message, answers to interrupts, or a retry."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from langchain_core.messages import BaseMessage
@@ -60,7 +60,8 @@ async def accept_run(service: Service, owner: str, name: str | None, given: Lang
     thread_id = await store_files(service, owner, target.thread_id, files)
     options = given.read_options().as_options(agent)
     when_busy = given.multitask_strategy or "enqueue"
-    return await service.engine.submit(RunRequest(messages, thread_id, options, owner, when_busy=when_busy))
+    request = RunRequest(messages, thread_id, options, owner, when_busy=when_busy)
+    return await service.engine.submit(replace(request, metadata=given.metadata or {}))
 
 
 async def accept_runs(service: Service, owner: str, given: Sequence[LangGraphRun]) -> list[AcceptedRun]:

@@ -181,9 +181,12 @@ async def _obey(given: _Command, method: str) -> tuple[dict[str, Any], AcceptedR
     """Do what a command says; return its result, and the run that it started or continued."""
     match method:
         case "run.start":
-            accepted = await _start(given)
+            accepted, not_used = await _start(given)
+            named = {"maniple": {"not_used": not_used}} if not_used else {}
+            return {"run_id": accepted.run.run_id, **named}, accepted
         case "input.respond":
             accepted = await _respond(given)
+            return {"run_id": accepted.run.run_id}, accepted
         case "input.inject":
             return {}, await _inject(given)
         case "state.get":
@@ -194,10 +197,9 @@ async def _obey(given: _Command, method: str) -> tuple[dict[str, Any], AcceptedR
             return {"values": {key: values[key] for key in values if not keys or key in keys}}, None
         case _:
             raise UnsupportedRequest(f"The command {method!r} is not supported here.")
-    return {"run_id": accepted.run.run_id}, accepted
 
 
-async def _start(given: _Command) -> AcceptedRun:
+async def _start(given: _Command) -> tuple[AcceptedRun, list[str]]:
     params: dict[str, Any] = {**given.params, "if_not_exists": "create"}
     if "multitaskStrategy" in params:
         params.setdefault("multitask_strategy", params.pop("multitaskStrategy"))
@@ -206,10 +208,7 @@ async def _start(given: _Command) -> AcceptedRun:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise InvalidRun(f"params.{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-    configurable: Any = (run.config or {}).get("configurable")
-    if isinstance(configurable, dict):
-        run.checkpoint_id = cast("dict[str, Any]", configurable).get("checkpoint_id")
-    return await accept_run(given.service, given.owner, given.name, run)
+    return await accept_run(given.service, given.owner, given.name, run), run.not_used
 
 
 async def _respond(given: _Command) -> AcceptedRun:

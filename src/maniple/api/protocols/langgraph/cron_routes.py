@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.error_responses import error_responses
 from maniple.api.protocols.chat_request import TEAM
+from maniple.api.protocols.following import describe_not_used
 from maniple.api.protocols.langgraph.assistants import UnsupportedRequest, find_agent, make_assistant_id
 from maniple.api.protocols.langgraph.run_request import InvalidRun, LangGraphRun, read_messages
 from maniple.api.protocols.langgraph.thread_routes import ThreadPath
@@ -56,8 +57,14 @@ class CronRun(LangGraphRun):
             raise UnsupportedRequest("on_run_completed: delete is not supported: threads stay.")
         if others := (self.metadata or {}).keys() - {"name"}:
             raise UnsupportedRequest(f"Of the metadata only name is stored. Leave out {', '.join(others)}.")
+        if self.command is not None or self.asked_checkpoint is not None:
+            raise UnsupportedRequest("A cron starts new runs. Leave out command and checkpoint.")
         if self.multitask_strategy == "rollback":
             raise UnsupportedRequest("multitask_strategy: rollback is not supported for crons.")
+
+    @property
+    def _is_continuing(self) -> bool:
+        return False
 
     @property
     def overlap(self) -> Overlap | None:
@@ -138,8 +145,11 @@ class CronView(BaseModel):
 
 
 @router.post("/runs/crons", summary="Make a cron", responses=error_responses(404, 409))
-async def create_cron(given: CronCreate, service: ServiceOf, caller: CallerOf) -> CronView:
+async def create_cron(
+    given: CronCreate, response: Response, service: ServiceOf, caller: CallerOf
+) -> CronView:
     """Have runs started at the times of a cron expression, each on a new thread, which stays."""
+    response.headers.update(describe_not_used(given.not_used))
     return await _create(service, caller.owner, given, None)
 
 
@@ -147,9 +157,10 @@ async def create_cron(given: CronCreate, service: ServiceOf, caller: CallerOf) -
     "/threads/{thread_id}/runs/crons", summary="Make a cron of a thread", responses=error_responses(404, 409)
 )
 async def create_thread_cron(
-    thread_id: ThreadPath, given: CronCreate, service: ServiceOf, caller: CallerOf
+    thread_id: ThreadPath, given: CronCreate, response: Response, service: ServiceOf, caller: CallerOf
 ) -> CronView:
     """The same, all of them on one thread."""
+    response.headers.update(describe_not_used(given.not_used))
     thread = await get_thread(service.store, thread_id, caller.owner)
     return await _create(service, caller.owner, given, thread.thread_id)
 
@@ -171,9 +182,10 @@ async def count_crons(
 
 @router.patch("/runs/crons/{cron_id}", summary="Change a cron", responses=error_responses(404, 409))
 async def update_cron(
-    cron_id: _CronPath, given: CronUpdate, service: ServiceOf, caller: CallerOf
+    cron_id: _CronPath, given: CronUpdate, response: Response, service: ServiceOf, caller: CallerOf
 ) -> CronView:
     """Change a cron, disable or enable it. Times while it is disabled are not caught up with."""
+    response.headers.update(describe_not_used(given.not_used))
     given.refuse_unsupported()
     schedule = await _get(service, cron_id, caller.owner)
     changed = await asyncio.to_thread(_apply, given, schedule, service)

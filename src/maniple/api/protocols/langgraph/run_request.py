@@ -1,13 +1,15 @@
 """The body of a run of the LangGraph API, and what of it the team can use."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, cast
 
 from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from maniple.api.protocols.langgraph.assistants import UnsupportedRequest
-from maniple.api.protocols.run_choices import InvalidChoice, RunChoices, read_choices
+from maniple.api.protocols.run_choices import InvalidChoice, RunChoices, name_unknown, read_choices
+from maniple.api.requests import check_storable
 from maniple.errors import ManipleError
 from maniple.service.sent_files import SentFile, decode_content
 from maniple.text import fix_surrogates
@@ -21,8 +23,25 @@ Modes = Annotated[
 """What a stream has; `messages` is another name of `messages-tuple`."""
 _REFUSED = ("interrupt_before", "interrupt_after", "webhook", "after_seconds", "feedback_keys")
 """Fields that promise what the service does not do."""
+_WITHOUT_LOSS = (
+    *_REFUSED,
+    "stream_resumable",
+    *(f"config.configurable.{one}" for one in ("thread_id", "checkpoint_id", "checkpoint_ns")),
+)
+"""What is not named as unused: the service refuses it unless it is empty, or does it anyway."""
+MAX_METADATA_CHARACTERS = 10_000
 _TEXT_TYPES = ("text", "input_text")
 _FILE_TYPES = ("file", "audio", "video", "text-plain")
+
+
+def _check_length(metadata: dict[str, Any]) -> dict[str, Any]:
+    if len(json.dumps(metadata)) > MAX_METADATA_CHARACTERS:
+        raise ValueError(f"metadata may have {MAX_METADATA_CHARACTERS:,} characters as JSON")
+    return metadata
+
+
+RunMetadata = Annotated[dict[str, Any], AfterValidator(check_storable), AfterValidator(_check_length)]
+"""What a client writes on a run."""
 
 
 class InvalidRun(ManipleError):
@@ -62,7 +81,7 @@ class LangGraphRun(BaseModel):
     command: RunCommand | None = None
     config: dict[str, Any] | None = None
     context: dict[str, Any] | None = None
-    metadata: dict[str, Any] | None = None
+    metadata: RunMetadata | None = None
     stream_mode: Modes = ["values"]
     stream_subgraphs: bool = False
     multitask_strategy: Literal["reject", "interrupt", "rollback", "enqueue"] | None = None
@@ -90,15 +109,37 @@ class LangGraphRun(BaseModel):
     @property
     def asked_checkpoint(self) -> str | None:
         """The id of the checkpoint from which the run is to go on; None for the newest."""
-        return self.checkpoint_id or (self.checkpoint.checkpoint_id if self.checkpoint else None)
+        inside = self.checkpoint.checkpoint_id if self.checkpoint else None
+        return self.checkpoint_id or inside or self._configurable.get("checkpoint_id")
+
+    @property
+    def _configurable(self) -> Mapping[str, Any]:
+        found: Any = (self.config or {}).get("configurable")
+        return cast("Mapping[str, Any]", found) if isinstance(found, Mapping) else {}
+
+    @property
+    def _is_continuing(self) -> bool:
+        """Whether it answers or retries a run, which stays what it is otherwise."""
+        return self.command is not None or self.input is None
+
+    @property
+    def not_used(self) -> list[str]:
+        """The names of what the request has that has no effect."""
+        extra, config = self.model_extra or {}, self.config or {}
+        names = [name for name, value in extra.items() if value is not None]
+        names += [f"config.{name}" for name, value in config.items() if value and name != "configurable"]
+        options = {"config.configurable": self._configurable, "context": self.context or {}}
+        if self._is_continuing:
+            parts = {"input": self.input, "metadata": self.metadata, **options}
+            names += [name for name, value in parts.items() if value]
+        else:
+            names += [f"input.{name}" for name in self.input or {} if name != "messages"]
+            names += [name for place, given in options.items() for name in name_unknown(place, given)]
+        return fix_surrogates([name for name in names if name not in _WITHOUT_LOSS])
 
     def read_options(self) -> RunChoices:
         """Return the options of the run; raises `InvalidRun`."""
-        configurable: Any = (self.config or {}).get("configurable") or {}
-        given: dict[str, Any] = {}
-        for place in (configurable, self.context or {}):
-            if isinstance(place, Mapping):
-                given |= cast("Mapping[str, Any]", place)
+        given = {**self._configurable, **(self.context or {})}
         names = RunChoices.model_fields.keys() - {"thread_id"}
         try:
             return read_choices("context", {name: given[name] for name in names if name in given})

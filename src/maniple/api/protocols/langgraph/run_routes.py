@@ -19,7 +19,7 @@ from maniple.api.document import describe_stream
 from maniple.api.error_responses import error_responses
 from maniple.api.protocols.chat_request import TEAM
 from maniple.api.protocols.conversations import find_segment_start
-from maniple.api.protocols.following import follow_run, read_ended, stream_frames
+from maniple.api.protocols.following import describe_not_used, follow_run, read_ended, stream_frames
 from maniple.api.protocols.langgraph.accepting import accept_run, accept_runs
 from maniple.api.protocols.langgraph.assistants import UnsupportedRequest, make_assistant_id
 from maniple.api.protocols.langgraph.run_request import LangGraphRun, Modes
@@ -102,14 +102,16 @@ class CancelSelection(BaseModel):
 
 
 def _describe_run(run: RunRecord) -> LangGraphRunView:
+    request = RunRequest.of(run)
     return LangGraphRunView.model_validate(
         {
             "run_id": run.run_id,
             "thread_id": run.thread_name,
-            "assistant_id": make_assistant_id(RunRequest.of(run).options.agent or TEAM),
+            "assistant_id": make_assistant_id(request.options.agent or TEAM),
             "created_at": format_time(run.created_at),
             "updated_at": format_time(run.ended_at or run.started_at or run.created_at),
             "status": _STATUS[run.status],
+            "metadata": request.metadata,
         }
     )
 
@@ -123,6 +125,8 @@ class _FollowedRun:
     position: StreamPosition
     modes: Sequence[str]
     has_subgraphs: bool = False
+    not_used: Sequence[str] = ()
+    """What the request has that has no effect."""
 
     @property
     def address(self) -> str:
@@ -136,12 +140,20 @@ class _FollowedRun:
         query: list[tuple[str, str]] = [("stream_mode", mode) for mode in self.modes]
         if self.has_subgraphs:
             query.append(("stream_subgraphs", "true"))
-        return {"content-location": self.address, "location": f"{self.address}/stream?{urlencode(query)}"}
+        location = f"{self.address}/stream?{urlencode(query)}"
+        named = {"content-location": self.address, "location": location}
+        return {**named, **describe_not_used(self.not_used)}
 
     async def frames(self) -> AsyncIterator[bytes]:
         """Yield the frames of the stream; without `end` if this process stops before the run ends."""
         with self.service.metrics.client():
-            metadata = {"run_id": self.run.run_id, "thread_id": self.run.thread_name, "attempt": 1}
+            metadata: dict[str, Any] = {
+                "run_id": self.run.run_id,
+                "thread_id": self.run.thread_name,
+                "attempt": 1,
+            }
+            if self.not_used:
+                metadata["maniple"] = {"not_used": [*self.not_used]}
             yield StreamPart("metadata", metadata).encode()
             try:
                 async with aclosing(self.parts()) as parts:
@@ -218,7 +230,9 @@ def _error_part(code: str, message: str) -> StreamPart:
 
 def _follow_accepted(service: Service, accepted: AcceptedRun, given: LangGraphRun) -> _FollowedRun:
     start = StreamPosition(accepted.after)
-    return _FollowedRun(service, accepted.run, start, given.stream_mode, given.stream_subgraphs)
+    return _FollowedRun(
+        service, accepted.run, start, given.stream_mode, given.stream_subgraphs, given.not_used
+    )
 
 
 def _stream(followed: _FollowedRun, *, cancels: bool) -> EventSourceResponse:
@@ -242,7 +256,7 @@ def _wait(followed: _FollowedRun) -> StreamingResponse:
             finally:
                 waiting.cancel()
 
-    headers = {**HEADERS, "content-location": followed.address, "location": f"{followed.address}/join"}
+    headers = {**HEADERS, **followed.headers, "location": f"{followed.address}/join"}
     return StreamingResponse(pieces(), media_type="application/json", headers=headers)
 
 
@@ -276,11 +290,16 @@ async def create_run_alone(
 @router.post("/runs/batch", summary="Start several runs", responses=error_responses(404, 409, 429))
 async def create_runs(
     given: Annotated[list[LangGraphRun], Body(min_length=1, max_length=MAX_BATCH_RUNS)],
+    response: Response,
     service: ServiceOf,
     caller: CallerOf,
 ) -> list[LangGraphRunView]:
     """Start runs in the background, each on a new thread, which stays. If one is refused, none goes on."""
-    return [_describe_run(one.run) for one in await accept_runs(service, caller.owner, given)]
+    accepted = await accept_runs(service, caller.owner, given)
+    response.headers.update(
+        describe_not_used(list(dict.fromkeys(name for one in given for name in one.not_used)))
+    )
+    return [_describe_run(one.run) for one in accepted]
 
 
 @router.post(

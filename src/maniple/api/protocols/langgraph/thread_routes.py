@@ -34,6 +34,7 @@ from maniple.text import fix_surrogates
 
 router = keyed_router("langgraph", is_protocol=True)
 _PAGE_THREADS = 100
+_FIXED_METADATA = {"graph_id": TEAM, "assistant_id": make_assistant_id(TEAM)}
 ThreadPath = Annotated[ThreadId, Path(description="The conversation")]
 
 
@@ -121,7 +122,16 @@ class HistorySearch(BaseModel):
 
 def describe_metadata(thread: Thread) -> dict[str, Any]:
     """Return the metadata of a thread."""
-    return {"graph_id": TEAM, "assistant_id": make_assistant_id(TEAM), "title": thread.title}
+    return {**_FIXED_METADATA, "title": thread.title}
+
+
+def _with_not_used(view: LangGraphThread, given: Mapping[str, Any] | None) -> LangGraphThread:
+    """Return the answer to a request with this metadata; the keys that are not stored are named in it."""
+    names = [name for name, value in (given or {}).items() if _FIXED_METADATA.get(name) != value]
+    not_used = [name for name in names if name != "title" or not isinstance((given or {})["title"], str)]
+    if not not_used:
+        return view
+    return view.model_copy(update={"metadata": {**view.metadata, "maniple": {"not_used": not_used}}})
 
 
 @router.post("/threads", summary="Make a thread", responses=error_responses(409))
@@ -141,7 +151,8 @@ async def create_thread(
         thread = await service.store.threads.create(Thread(thread_id, caller.owner, title, now, now))
     elif given.if_exists != "do_nothing" or thread.owner != caller.owner:
         raise ThreadExists(f"There is a thread {name!r} already. Send if_exists: do_nothing to use it.")
-    return (await _describe(service, [thread], has_values=True))[0]
+    [view] = await _describe(service, [thread], has_values=True)
+    return _with_not_used(view, given.metadata)
 
 
 def _read_title(service: Service, metadata: Mapping[str, Any] | None) -> str | None:
@@ -206,7 +217,7 @@ async def update_thread(
     title = _read_title(service, change.metadata)
     if title is not None:
         await service.store.threads.touch(thread.thread_id, title)
-    return await read_thread(thread_id, service, caller)
+    return _with_not_used(await read_thread(thread_id, service, caller), change.metadata)
 
 
 @router.delete(
@@ -268,10 +279,10 @@ async def read_history(
     before = search.before.checkpoint_id if isinstance(search.before, CheckpointChoice) else search.before
     chosen = search.checkpoint.checkpoint_id if search.checkpoint else None
     end = len(history.transcripts)
-    if before in history.ids:
-        end = history.ids.index(before)
-    elif chosen in history.ids:
-        end = history.ids.index(chosen) + 1
+    if before is not None:
+        end = history.place(before) - 1
+    elif chosen is not None:
+        end = history.place(chosen)
     states = (history.state(place) for place in range(end, 0, -1))
     wanted = (one for one in states if _has_metadata(one.metadata, search.metadata))
     return [*islice(wanted, search.limit)]
@@ -293,6 +304,12 @@ class _ThreadHistory:
         """The ids of the runs."""
         return [one.run.run_id for one in self.transcripts]
 
+    def place(self, checkpoint_id: str) -> int:
+        """Return how many runs a checkpoint comes after; raises `NotFound`."""
+        if checkpoint_id not in self.ids:
+            raise NotFound("The thread has no such checkpoint.")
+        return self.ids.index(checkpoint_id) + 1
+
     def state(self, end: int) -> StateView:
         """Return the state after the first `end` runs."""
         thread = self.thread
@@ -301,11 +318,7 @@ class _ThreadHistory:
 
 async def _find_state(service: Service, name: str, owner: str, checkpoint_id: str | None) -> StateView:
     history = await _read_history(service, name, owner)
-    if checkpoint_id is None:
-        return history.state(len(history.transcripts))
-    if checkpoint_id not in history.ids:
-        raise NotFound("The thread has no such checkpoint.")
-    return history.state(history.ids.index(checkpoint_id) + 1)
+    return history.state(len(history.transcripts) if checkpoint_id is None else history.place(checkpoint_id))
 
 
 async def _read_history(service: Service, name: str, owner: str) -> _ThreadHistory:
