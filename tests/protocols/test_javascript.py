@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.openai_server import SIMPLE, OpenAIServer, call, reply
 from tests.serving import ROOT, ServerProcess
 
 MODULES = ROOT / "web/node_modules"
@@ -44,3 +45,19 @@ async def test_the_client_of_ag_ui_puts_plan_calls_and_answer_together(server: S
     assert "tool" in roles
     assert any("4" in (one.get("content") or "") for one in found["messages"] if one["role"] == "assistant")
     assert [step["status"] for step in found["state"]["plan"]["steps"]] == ["completed", "completed"]
+
+
+async def test_a_page_of_langgraphs_client_shows_an_interrupt_its_answer_and_the_conversation_alone(
+    server: ServerProcess, model: OpenAIServer
+):
+    model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="echo 5"), reply("It is 4.")]})
+    found = await printed("langgraph_client.mjs", server.url)
+    waiting, ended, reloaded = (found[name] for name in ("waiting", "ended", "reloaded"))
+    assert (waiting["asked"], waiting["messages"]) == ("bash_tool", [["human", "1+3=?"]])
+    assert waiting["steps"] == ["in_progress", "not_started"]
+    assert [kind for kind, _ in ended["messages"]] == ["human", "ai"]
+    assert "The answer is **4**" in ended["messages"][-1][1]
+    assert (ended["error"], "asked" in ended) == (None, False)
+    assert [text.strip() for _, text in reloaded["messages"]] == [
+        text.strip() for _, text in ended["messages"]
+    ]

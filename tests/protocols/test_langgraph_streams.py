@@ -90,6 +90,8 @@ async def test_a_run_is_started_and_its_channels_agree(http: httpx.AsyncClient):
     parts = data(root, "messages")
     assert [parts[0]["event"], parts[-1]["event"]] == ["message-start", "message-finish"]
     assert parts[0]["id"] == values["messages"][-1]["id"]
+    depths = {len(one["params"]["namespace"]) for one in found if one["method"] == "messages"}
+    assert depths == {0, 2}, "clients count what is one level deep as the conversation"
     assert "4" in values["messages"][-1]["content"]
     assert {"tool-started", "tool-finished"} <= {one["event"] for one in data(found, "tools")}
     assert {"started", "running", "completed"} <= {one["event"] for one in data(found, "lifecycle")}

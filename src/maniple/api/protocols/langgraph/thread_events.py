@@ -70,6 +70,7 @@ class _OpenMessage:
     """A message that is being written in a namespace."""
 
     message_id: str
+    namespace: list[str]
     text: str = ""
 
 
@@ -196,28 +197,30 @@ class RunEvents:
         yield ThreadEvent("tools", {**data, **more}, [self._place(event.turn_id)])
 
     def _write(self, place: str, message_id: str, text: str) -> Iterator[ThreadEvent]:
-        """Yield the next piece of a message, which is opened if it is new in its namespace."""
-        namespace = [place] if place else []
+        """Yield the next piece of a message, which is opened if it is new in its namespace.
+
+        The text of a member is that of a node within its subgraph: clients count what is one level deep as
+        the conversation.
+        """
         opened = self._open.get(place)
         if opened is None or opened.message_id != message_id:
             yield from self._close(place)
-            opened = self._open[place] = _OpenMessage(message_id)
+            namespace = [place, f"model:{message_id}"] if place else []
+            opened = self._open[place] = _OpenMessage(message_id, namespace)
             metadata = {"run_id": self.transcript.run.run_id}
             start = {"event": "message-start", "role": "ai", "id": message_id, "metadata": metadata}
             yield ThreadEvent("messages", start, namespace)
             empty = {"type": "text", "text": ""}
-            yield ThreadEvent(
-                "messages", {"event": "content-block-start", "index": 0, "content": empty}, namespace
-            )
+            block = {"event": "content-block-start", "index": 0, "content": empty}
+            yield ThreadEvent("messages", block, namespace)
         opened.text += text
         delta = {"event": "content-block-delta", "index": 0, "delta": {"type": "text-delta", "text": text}}
-        yield ThreadEvent("messages", delta, namespace)
+        yield ThreadEvent("messages", delta, opened.namespace)
 
     def _close(self, place: str) -> Iterator[ThreadEvent]:
         opened = self._open.pop(place, None)
         if opened is not None:
-            namespace = [place] if place else []
             content = {"type": "text", "text": opened.text}
             block = {"event": "content-block-finish", "index": 0, "content": content}
-            yield ThreadEvent("messages", block, namespace)
-            yield ThreadEvent("messages", {"event": "message-finish"}, namespace)
+            yield ThreadEvent("messages", block, opened.namespace)
+            yield ThreadEvent("messages", {"event": "message-finish"}, opened.namespace)
