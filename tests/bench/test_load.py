@@ -22,6 +22,8 @@ from bench.load import (
 from bench.long_run import measure as measure_long_run
 from bench.model_server import IMMEDIATE, REALISTIC, Pace, count_tokens
 from bench.plot import Line, Panel, write_svg
+from bench.protocol_cpu import PROTOCOLS
+from bench.protocol_cpu import measure as measure_protocols
 from bench.streams import ROLES, SCRIPT, measure, measure_code, measure_cpu
 from bench.tool_runs import measure_browser, measure_search
 from tests.openai_server import SIMPLE, call, reply, serving
@@ -131,6 +133,12 @@ async def test_growth_and_persistence_are_measured():
     assert "runs_1000_growth_descriptors" in await measure_long_run(8, 8)
     with serving(SIMPLE) as model:
         assert (await measure_persistence(model.base_url, 2))["persistence_run_ms"] > 0
+
+
+async def test_a_run_of_each_protocol_completes_and_is_compared_with_the_native_one():
+    figures = await measure_protocols(1, warm_up=0)
+    assert figures.keys() - {"native_cpu_ms"} == {f"{name}_cpu_of_native" for name in [*PROTOCOLS][1:]}
+    assert figures.keys() - {"native_cpu_ms"} <= AT_MOST.keys()
 
 
 @pytest.mark.slow

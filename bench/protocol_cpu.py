@@ -1,0 +1,111 @@
+"""CPU of the server for a run that a client follows by each protocol, beside the product's own stream.
+
+Each protocol asks the same question of one server; they take turns, so that a busy machine slows all alike.
+"""
+
+import json
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import httpx
+
+from bench.load import TEAM, cpu_seconds, servers_under_load
+from bench.streams import SCRIPT
+
+ROUNDS = 24
+WARM_UP = 3
+NATIVE = "native"
+_RUN_SECONDS = 120
+
+
+@dataclass(frozen=True)
+class ProtocolRequest:
+    """A request that asks a question and streams the run, and how the end of its stream is known."""
+
+    path: str
+    body: Callable[[str], dict[str, Any]]
+    """Returns the body for a question."""
+    end: bytes
+    """Is in the last pieces of a stream whose run was completed."""
+
+
+def _messages(question: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": question}]
+
+
+def _ag_ui_input(question: str) -> dict[str, Any]:
+    message = {"id": str(uuid4()), **_messages(question)[0]}
+    ids = {"threadId": str(uuid4()), "runId": str(uuid4())}
+    return {**ids, "messages": [message], "tools": [], "context": [], "state": {}, "forwardedProps": {}}
+
+
+def _langgraph(modes: Sequence[str]) -> ProtocolRequest:
+    def body(question: str) -> dict[str, Any]:
+        given = {"messages": _messages(question)}
+        return {"assistant_id": "maniple", "input": given, "stream_mode": modes}
+
+    return ProtocolRequest("/runs/stream", body, b"event: end\n")
+
+
+PROTOCOLS = {
+    NATIVE: ProtocolRequest(
+        "/api/chat/stream?view=live",
+        lambda question: {"messages": _messages(question)},
+        b"event: final_session_state\n",
+    ),
+    "langmanus": ProtocolRequest(
+        "/api/chat/stream",
+        lambda question: {"messages": _messages(question)},
+        b"event: final_session_state\n",
+    ),
+    "chat_completions": ProtocolRequest(
+        "/v1/chat/completions",
+        lambda question: {"model": "maniple", "messages": _messages(question), "stream": True},
+        b"[DONE]",
+    ),
+    "responses": ProtocolRequest(
+        "/v1/responses",
+        lambda question: {"model": "maniple", "input": question, "stream": True},
+        b"event: response.completed\n",
+    ),
+    "ag_ui": ProtocolRequest("/ag-ui", _ag_ui_input, b'"RUN_FINISHED"'),
+    "langgraph": _langgraph(["values", "messages-tuple"]),
+    "langgraph_all": _langgraph(["values", "updates", "messages-tuple", "custom", "events"]),
+}
+
+
+async def measure(rounds: int = ROUNDS, warm_up: int = WARM_UP) -> dict[str, float]:
+    """Return the CPU of a native run in milliseconds, and for each protocol the median ratio to it."""
+    spent: dict[str, list[float]] = {name: [] for name in PROTOCOLS}
+    with servers_under_load(SCRIPT, TEAM) as servers:
+        async with httpx.AsyncClient(base_url=servers.urls[TEAM], timeout=_RUN_SECONDS) as client:
+            for number in range(warm_up + rounds):
+                for name, one in PROTOCOLS.items():
+                    before = cpu_seconds(servers.pids[TEAM])
+                    await follow(client, one, f"1+3=? #run={name}{number}")
+                    if number >= warm_up:
+                        spent[name].append(cpu_seconds(servers.pids[TEAM]) - before)
+    native = spent.pop(NATIVE)
+    figures = {"native_cpu_ms": round(1000 * statistics.median(native), 1)}
+    for name, values in spent.items():
+        ratios = [one / beside for one, beside in zip(values, native, strict=True)]
+        figures[f"{name}_cpu_of_native"] = round(statistics.median(ratios), 2)
+    return figures
+
+
+async def follow(client: httpx.AsyncClient, asked: ProtocolRequest, question: str) -> int:
+    """Ask a question and read the stream; return its bytes. Raises `RuntimeError` if it did not complete."""
+    size, tail = 0, b""
+    content = json.dumps(asked.body(question)).encode()
+    async with client.stream(
+        "POST", asked.path, content=content, headers={"content-type": "application/json"}
+    ) as answer:
+        async for piece in answer.aiter_raw():
+            size += len(piece)
+            tail = (tail + piece)[-100_000:]
+    if answer.status_code != 200 or asked.end not in tail:
+        raise RuntimeError(f"{asked.path} did not complete a run: {answer.status_code}, {tail[-300:]!r}")
+    return size
