@@ -4,13 +4,15 @@ import csv
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests.examples.programs import EXAMPLES, LIGHT, SECONDS, run_example
-from tests.openai_server import BRIEF, OpenAIServer, reply, serving
+from tests.openai_server import BRIEF, Json, OpenAIServer, reply, role_and_run, serving
 from tests.serving import environment
 
 COUNT = 8
@@ -41,13 +43,27 @@ def answers(folder: Path) -> list[dict[str, str]]:
 
 
 def test_all_questions_are_answered_a_few_at_a_time(model: OpenAIServer, tmp_path: Path):
-    rows = ask(model, tmp_path, "--at-once", "3")
+    together = threading.Event()
+
+    def report(body: Json) -> str | Json:
+        role, run = role_and_run(body["messages"])
+        return reply(f"The answer, {run}.", hang=not together.is_set()) if role == "reporter" else ""
+
+    model.refuse = report
+    with ThreadPoolExecutor() as pool:
+        asked = pool.submit(ask, model, tmp_path, "--at-once", "3")
+        try:
+            model.wait_for(lambda seen: seen["by_role"].get("reporter", 0) == 3, SECONDS)
+        finally:
+            together.set()
+            model.release(SECONDS)
+        rows = asked.result()
     assert sorted((row["question"], row["answer"]) for row in rows) == [
         (question, f"The answer, q{number}.") for number, question in enumerate(QUESTIONS)
     ]
     assert {row["status"] for row in rows} == {"completed"}
     assert all(int(row["tokens"]) > 0 for row in rows)
-    assert 1 < model.stats["max_active"] <= 3
+    assert model.stats["max_active"] == 3
 
 
 def test_no_run_begins_that_does_not_fit_into_the_total(model: OpenAIServer, tmp_path: Path):
