@@ -1,12 +1,15 @@
 """The commands and the server on a PostgreSQL database."""
 
+import asyncio
+import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from tests.cli.processes import SERVER, environment, maniple, start
+from tests.cli.processes import MANIPLE, SERVER, environment, maniple, start
 from tests.cli.test_serve import service
 from tests.openai_server import SIMPLE, OpenAIServer, serving
 from tests.postgres import Cluster
@@ -68,3 +71,25 @@ async def answered_and_restarted(server: OpenAIServer, empty: Path) -> None:
             (again,) = (await client.get("/api/threads")).json()["threads"]
     assert again["thread_id"] == thread["thread_id"]
     assert PASSWORD not in answer.text
+
+
+async def test_a_worker_shows_its_figures_where_it_is_told(empty: Path) -> None:
+    env = environment(empty, "http://127.0.0.1:9/v1")
+    assert (await maniple("db", "migrate", folder=empty, env=env))[0] == 0
+    process = await start(MANIPLE, "work", "--metrics-port", "0", folder=empty, env=env)
+    assert process.stderr
+    async with asyncio.timeout(60):
+        while b"Metrics: " not in (line := await process.stderr.readline()):
+            assert line, "the worker has ended"
+    url = line.decode().split()[-1]
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
+        figures = (await client.get(url)).text
+    assert "maniple_runs_running 0.0" in figures
+    assert "maniple_queue_take_overs_total" in figures
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        status, _, notes = await maniple("work", "--metrics-port", port, folder=empty, env=env)
+    assert (status, "--metrics-port" in notes, "Traceback" in notes) == (2, True, False)
+    process.send_signal(signal.SIGTERM)
+    await process.communicate()
+    assert process.returncode == 0

@@ -5,24 +5,35 @@ import json
 import signal
 import sys
 import time
+from contextlib import ExitStack
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from maniple.cli.options import ConfigOption, finish, finish_service, read_settings, require_queue
+from maniple.errors import ConfigError
 
 if TYPE_CHECKING:
+    from maniple.app import App
     from maniple.config import Settings
     from maniple.store import RunRecord
 
 STUCK_SECONDS = 60.0
+METRICS_HOST = "127.0.0.1"
 
 
 def work(
     concurrency: Annotated[
         int | None, typer.Option(min=1, help="Most runs that this process drives at once.")
     ] = None,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Port of the metrics for Prometheus; 0: a free one."),
+    ] = None,
+    metrics_host: Annotated[
+        str, typer.Option(help="Address for --metrics-port; no key protects the metrics.")
+    ] = METRICS_HOST,
     config: ConfigOption = None,
 ) -> None:
     """Drive runs that other processes have accepted, with store.backend postgres.
@@ -31,6 +42,7 @@ def work(
     Examples:
       maniple serve --role api          accept requests, and drive no run
       maniple work --concurrency 32     drive up to 32 runs
+      maniple work --metrics-port 9100  and show its figures at http://127.0.0.1:9100/metrics
 
     \b
     Start as many as you like, on any machine that reaches the database. SIGTERM gives its runs
@@ -44,10 +56,11 @@ def work(
     if concurrency is not None:
         runs = settings.runs.model_copy(update={"worker_concurrency": concurrency})
         settings = settings.model_copy(update={"runs": runs})
-    finish_service(work_until_stopped(settings))
+    address = None if metrics_port is None else (metrics_host, metrics_port)
+    finish_service(work_until_stopped(settings, address))
 
 
-async def work_until_stopped(settings: "Settings") -> int:
+async def work_until_stopped(settings: "Settings", metrics_address: tuple[str, int] | None = None) -> int:
     """Drive runs until SIGINT or SIGTERM; raises `ManipleError` if the team cannot be opened."""
     from maniple.app import open_app
     from maniple.cli.render import Consoles
@@ -63,12 +76,30 @@ async def work_until_stopped(settings: "Settings") -> int:
             progress.close()
             for number in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-            consoles.note(f"Driving up to {app.engine_config.working} runs. Press Ctrl-C to stop.")
-            await stopped.wait()
-            await app.engine.drain()
+            with ExitStack() as stack:
+                if metrics_address is not None:
+                    consoles.note(f"Metrics: {_serve_metrics(app, metrics_address, stack)}")
+                consoles.note(f"Driving up to {app.engine_config.working} runs. Press Ctrl-C to stop.")
+                await stopped.wait()
+                await app.engine.drain()
     finally:
         progress.close()
     return 0
+
+
+def _serve_metrics(app: "App", address: tuple[str, int], stack: ExitStack) -> str:
+    """Serve the metrics until the stack closes; return their URL. Raises `ConfigError`."""
+    from maniple.cli.services import url_of
+
+    host, port = address
+    try:
+        port = stack.enter_context(app.metrics.serving(host, port))
+    except OSError as error:
+        raise ConfigError(
+            f"The metrics cannot be served on {host}, port {port}: {error.strerror or error}. "
+            "Set another address with --metrics-host and --metrics-port; port 0 selects a free port."
+        ) from error
+    return f"{url_of(host, port)}/metrics"
 
 
 def runs(

@@ -266,9 +266,12 @@ def uvicorn_config(app: object, settings: ServerSettings) -> uvicorn.Config:
 
 def server_url(listener: socket.socket, server: ServerSettings) -> str:
     """Return the URL of the service."""
-    port = listener.getsockname()[1]
-    shown = f"[{server.host}]" if ":" in server.host else server.host
-    return f"http://{shown}:{port}"
+    return url_of(server.host, listener.getsockname()[1])
+
+
+def url_of(host: str, port: int) -> str:
+    """Return the URL of an HTTP server."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def open_page(url: str) -> bool:

@@ -1,11 +1,11 @@
 """Prometheus metrics, derived from the events of runs and from the times when they wait and work."""
 
 import time
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar, Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
@@ -130,6 +130,17 @@ class Metrics:
         """Return the metrics and their media type: OpenMetrics if `accept` requests it."""
         encode, media_type = choose_encoder(accept)
         return encode(self._registry), media_type
+
+    @contextmanager
+    def serving(self, host: str, port: int) -> Generator[int]:
+        """Serve the metrics over HTTP from a thread; yield the port, a free one for 0. Raises `OSError`."""
+        server, thread = start_http_server(port, host, self._registry)
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join()
 
     def _usage(self, event: Any, run_id: str) -> None:
         model, agent = self._models.limit(event.model), event.agent_name
