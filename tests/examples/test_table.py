@@ -17,7 +17,7 @@ def test_the_table_has_every_example_and_no_other():
     assert linked == {
         path.name for path in EXAMPLES.iterdir() if path.name not in ("README.md", "__pycache__")
     }
-    assert len(linked) == 8
+    assert len(linked) == 9
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
