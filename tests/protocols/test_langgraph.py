@@ -298,6 +298,36 @@ async def test_threads_are_found_counted_renamed_and_deleted(client: LangGraphCl
         await client.threads.get_state(thread)
 
 
+async def test_a_copy_of_a_thread_has_its_state_and_goes_on_by_itself(
+    client: LangGraphClient, model: OpenAIServer
+):
+    model.reset({"coordinator": [reply("Hello!"), reply("Yes."), reply("No.")]})
+    thread = (await client.threads.create(metadata={"user": "Ada"}))["thread_id"]
+    await client.runs.wait(thread, "maniple", input=asking("Hi"))
+    copy: Any = await client.http.post(f"/threads/{thread}/copy", json=None)
+    name = copy["thread_id"]
+    assert copy["metadata"]["user"] == "Ada"
+    assert copy["values"] == (await client.threads.get(thread))["values"]
+    with pytest.raises(APIStatusError) as refused:  # nothing of its own can be retried
+        await client.runs.create(name, "maniple")
+    assert refused.value.response.status_code == 422
+    await client.runs.wait(name, "maniple", input=asking("Really?"))
+    assert "Hello!" in json.dumps(model.requests[-1])
+    await client.runs.wait(thread, "maniple", input=asking("Really not?"))
+    texts = [
+        [one["content"] for one in (await client.threads.get_state(one))["values"]["messages"]]
+        for one in (name, thread)
+    ]
+    assert texts == [["Hi", "Hello!", "Really?", "Yes."], ["Hi", "Hello!", "Really not?", "No."]]
+    assert {one["thread_id"] for one in await client.threads.search(limit=2)} == {thread, name}
+    model.reset({"coordinator": [{"hang": True}]})
+    run = await client.runs.create(thread, "maniple", input=asking("And?"))
+    with pytest.raises(APIStatusError) as refused:
+        await client.threads.copy(thread)
+    assert refused.value.response.status_code == 409
+    await client.runs.cancel(thread, run["run_id"])
+
+
 @pytest.mark.parametrize(
     ("options", "status"),
     [

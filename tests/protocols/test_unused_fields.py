@@ -78,9 +78,28 @@ async def test_a_thread_names_the_metadata_that_it_does_not_store(http: httpx.As
     known = (await http.post("/threads", json={"metadata": {"graph_id": "maniple", "title": "A"}})).json()
     assert "maniple" not in known["metadata"]
     path = f"/threads/{known['thread_id']}"
-    changed = (await http.patch(path, json={"metadata": {"user": "Ada", "title": 1}})).json()
-    assert changed["metadata"]["maniple"] == {"not_used": ["user", "title"]}
+    changed = (await http.patch(path, json={"metadata": {"graph_id": "other", "title": 1}})).json()
+    assert changed["metadata"]["maniple"] == {"not_used": ["graph_id", "title"]}
     assert (await http.get(path)).json()["metadata"] == known["metadata"]
+
+
+async def test_the_metadata_of_a_thread_is_stored_merged_and_searched(http: httpx.AsyncClient):
+    user = str(uuid4())
+    body = json.dumps({"metadata": {"user": user, "note": "\ud800"}})
+    answer = await http.post("/threads", content=body, headers={"content-type": "application/json"})
+    made = answer.raise_for_status().json()
+    assert (made["metadata"]["user"], made["metadata"]["note"]) == (user, "\ufffd")
+    path = f"/threads/{made['thread_id']}"
+    changed = (await http.patch(path, json={"metadata": {"team": {"size": 2}, "title": "B"}})).json()
+    assert changed["metadata"] == made["metadata"] | {"team": {"size": 2}, "title": "B"}
+    for wanted, number in (({"user": user}, 1), ({"user": user, "team": {"size": 2}}, 1), ({"user": 1}, 0)):
+        found = (await http.post("/threads/search", json={"metadata": wanted})).json()
+        assert [one["thread_id"] for one in found] == [made["thread_id"]] * number
+        assert (await http.post("/threads/count", json={"metadata": wanted})).json() == number
+    for one in ("a" * 10_000, "a" * 5_000):
+        refused = await http.patch(path, json={"metadata": {"text": one, one: 1}})
+        assert refused.status_code == 422
+    assert (await http.get(f"{path}/state")).json()["metadata"]["user"] == user
 
 
 async def test_an_unknown_checkpoint_of_a_history_is_no_full_history(http: httpx.AsyncClient):

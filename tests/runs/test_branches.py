@@ -21,7 +21,7 @@ from maniple.runs import (
 )
 from maniple.runs.engine_config import ExecutionEnvironment
 from maniple.service.views import read_thread_detail
-from maniple.store import open_store
+from maniple.store import Thread, open_store
 from maniple.workspace import EditHistory, Workspaces
 from tests.openai_server import reply
 from tests.team import checked, scripted_team
@@ -114,6 +114,43 @@ async def test_an_answer_is_generated_again_to_the_same_question_and_options(ope
         found = await here.store.threads.list_branches(["t"])
         assert [one.thread_id for one in found["t"]] == [again.thread_id, third.thread_id]
         assert [one.thread_id for one in await here.store.threads.list(None)] == ["t"]
+
+
+async def test_a_copy_begins_with_all_runs_and_both_go_on_by_themselves(opening):
+    async with opening(script("One.", "Two, copied.", "Two.", "Two b.")) as here:
+        first = await here.ask("first")
+        here.workspaces.open("t").write("notes.txt", b"mine")
+        copy = await here.engine.copy_thread("t")
+        assert await here.runs(copy.thread_id) == [first.run_id]
+        assert here.workspaces.locate(copy.thread_id).read("notes.txt", 100).content == b"mine"
+        assert copy.note == ""
+        copied = await here.ask("second", copy.thread_id)
+        newest = here.it.server.requests[-1]["messages"]
+        assert "One." in json.dumps([message["content"] for message in newest])
+        assert await here.said(copy.thread_id) == ["first", "One.", "second", "Two, copied."]
+        assert await here.said("t") == ["first", "One."]
+        detail = await read_thread_detail(here.store, here.it.team, copy)
+        assert detail.branch_points == []  # the thread has nothing that the copy has not
+        second = await here.ask("second")
+        again = await here.branch(copied)
+        assert await here.said(again.thread_id) == ["first", "One.", "second", "Two b."]
+        detail = await read_thread_detail(here.store, here.it.team, copy)
+        [point] = detail.branch_points
+        beside = [second.run_id, copied.run_id, again.run_id]
+        assert (point.run_id, [one.run_id for one in point.branches]) == (copied.run_id, beside)
+        deleted = await here.engine.delete_thread("t")
+        assert {copy.thread_id, again.thread_id} < {*deleted}
+
+
+async def test_a_copy_of_a_thread_without_runs_is_a_conversation_of_its_own(opening):
+    async with opening(script("Busy.")) as here:
+        with pytest.raises(NotFound):
+            await here.engine.copy_thread("t")
+        await here.store.threads.create(Thread("t", "", "Title", 1.0, 1.0, metadata='{"user": "Ada"}'))
+        copy = await here.engine.copy_thread("t")
+        assert (copy.title, copy.metadata, copy.root_id) == ("Title", '{"user": "Ada"}', "")
+        await here.engine.delete_thread("t")
+        assert await here.store.threads.get(copy.thread_id, None) is not None
 
 
 async def test_a_branch_of_a_branch_begins_with_the_runs_of_both(opening):

@@ -37,6 +37,25 @@ async def test_a_branch_begins_with_the_runs_before_it(store):
     assert [run.run_id for run in page] == [own[0].run_id]
 
 
+async def test_a_copy_begins_with_the_runs_up_to_its_last_one(store):
+    (root, first, _), (runs, own, _) = await branched(store)
+    for source, run, begin in ((root, runs[1], [runs[0], runs[1]]), (first, own[0], [runs[0], own[0]])):
+        names = {"parent_id": source.thread_id, "copied_run": run.run_id, "root_id": root.thread_id}
+        copy = await store.threads.create(replace(a_thread(), **names))
+        assert await ids(store, copy) == [one.run_id for one in reversed(begin)]
+        added = await store.runs.add(a_run(copy, store.process))
+        assert await ids(store, copy, limit=2) == [added.run_id, run.run_id]
+
+
+async def test_a_list_may_have_the_branches_and_the_metadata_of_all(store):
+    (root, first, second), _ = await branched(store)
+    listed = await store.threads.list(None, with_branches=True)
+    assert [one.thread_id for one in listed] == [one.thread_id for one in (second, first, root)]
+    await store.threads.touch(first.thread_id, metadata='{"user": "Ada"}')
+    assert (await store.threads.get(first.thread_id, None)).metadata == '{"user": "Ada"}'
+    assert (await store.threads.get(root.thread_id, None)).metadata == "{}"
+
+
 async def test_the_list_has_conversations_and_their_branches_apart(store):
     (root, first, second), (runs, _, [last]) = await branched(store)
     assert [one.thread_id for one in await store.threads.list(None)] == [root.thread_id]

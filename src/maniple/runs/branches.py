@@ -29,6 +29,8 @@ BRANCH_BUSY = (
 )
 MAX_BRANCHES = 50
 """The most branches of a conversation: each has a copy of its files."""
+_NO_TIME = 2.0**33
+"""A time (Unix seconds) after that of every file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +46,7 @@ class ThreadBrancher:
         Raises `BranchPointGone`, `TooManyBranches`, `FileError` or `StoreError`; then nothing is left of it.
         """
         store = self.services.store
-        source = await store.threads.get(record.thread_id, None)
-        if source is None:
-            raise NotFound("The thread does not exist.")
+        source = await find_thread(store, record.thread_id, None)
         branch = await self._describe(source, record)
         try:
             note = await self._copy_workspace(record, branch.thread_id)
@@ -56,6 +56,33 @@ class ThreadBrancher:
             return await store.threads.create(branch)
         except BaseException:  # also a cancellation must leave nothing
             await asyncio.shield(self.discard(branch))
+            raise
+
+    async def copy(self, source: Thread) -> Thread:
+        """Make a thread that begins with all runs of another one, with its state, its files and its metadata.
+
+        Raises `TooManyBranches`, `FileError` or `StoreError`; then nothing is left of it.
+        """
+        store = self.services.store
+        now = time.time()
+        copy = replace(source, thread_id=str(uuid4()), created_at=now, updated_at=now, note="")
+        copy = replace(copy, parent_id="", branched_run="", root_id="")
+        if newest := await store.runs.list_by_thread(source.thread_id, 1):
+            await self._require_room(source.conversation_id)
+            copy = replace(copy, parent_id=newest[0].thread_id, copied_run=newest[0].run_id)
+            copy = replace(copy, root_id=source.conversation_id)
+        try:
+            if self.workspaces is not None:
+                copied = (source.thread_id, copy.thread_id, _NO_TIME, KnownProducts())
+                note = await asyncio.to_thread(branch_workspace, self.workspaces, *copied)
+                copy = replace(copy, note=note)
+            if (saver := self._saver) is not None:
+                stored = await saver.aget_tuple(_place_of(source.thread_id))
+                if stored is not None:
+                    await _copy_checkpoint(saver, stored, copy.thread_id)
+            return await store.threads.create(copy)
+        except BaseException:  # also a cancellation must leave nothing
+            await asyncio.shield(self.discard(copy))
             raise
 
     async def discard(self, branch: Thread) -> None:
@@ -68,18 +95,22 @@ class ThreadBrancher:
         """Return the thread of a new branch. One of the first run of a branch stands beside that branch."""
         store = self.services.store
         root_id = source.conversation_id
-        if len((await store.threads.list_branches([root_id]))[root_id]) >= MAX_BRANCHES:
-            raise TooManyBranches(
-                f"The conversation has {MAX_BRANCHES} branches. Ask the question in a new conversation."
-            )
+        await self._require_room(root_id)
         parent_id, branched_run, note = source.thread_id, record.run_id, ""
-        if source.parent_id:
+        if source.branched_run:
             before = await store.runs.list_by_thread(source.thread_id, 1, record.created_at)
             if not before or before[0].thread_id != source.thread_id:
                 parent_id, branched_run, note = source.parent_id, source.branched_run, source.note
         now = time.time()
         branch = Thread(str(uuid4()), source.owner, source.title, now, now)
         return replace(branch, parent_id=parent_id, branched_run=branched_run, root_id=root_id, note=note)
+
+    async def _require_room(self, root_id: str) -> None:
+        branches = await self.services.store.threads.list_branches([root_id])
+        if len(branches[root_id]) >= MAX_BRANCHES:
+            raise TooManyBranches(
+                f"The conversation has {MAX_BRANCHES} branches. Ask the question in a new conversation."
+            )
 
     async def _copy_workspace(self, record: RunRecord, branch_id: str) -> str:
         if self.workspaces is None:
@@ -92,18 +123,22 @@ class ThreadBrancher:
 
     async def _copy_state(self, record: RunRecord, branch_id: str) -> None:
         """Give the branch the checkpoint before the run; where that is gone, the messages before it."""
-        team = self.services.team
-        saver = cast("Any", team).checkpointer
-        if not isinstance(saver, BaseCheckpointSaver) or record.base_checkpoint == NO_CHECKPOINT:
+        saver = self._saver
+        if saver is None or record.base_checkpoint == NO_CHECKPOINT:
             return
-        saver = cast("BaseCheckpointSaver[Any]", saver)
         if record.base_checkpoint is not None:
             place = checkpoint_config(record.thread_id, "", record.base_checkpoint)
             if (stored := await saver.aget_tuple(place)) is not None:
                 await _copy_checkpoint(saver, stored, branch_id)
                 return
         if before := await self._find_messages_before(record):
-            await remember(team, branch_id, before)
+            await remember(self.services.team, branch_id, before)
+
+    @property
+    def _saver(self) -> BaseCheckpointSaver[Any] | None:
+        saver = cast("Any", self.services.team).checkpointer
+        found = isinstance(saver, BaseCheckpointSaver)
+        return cast("BaseCheckpointSaver[Any]", saver) if found else None
 
     async def _find_messages_before(self, record: RunRecord) -> Sequence[BaseMessage]:
         state = await thread_state(self.services.team, record.thread_id)
@@ -173,7 +208,7 @@ async def find_products(store: Store, record: RunRecord) -> KnownProducts:
 
 
 async def _copy_checkpoint(saver: BaseCheckpointSaver[Any], stored: CheckpointTuple, branch_id: str) -> None:
-    place: RunnableConfig = {"configurable": {"thread_id": branch_id, "checkpoint_ns": ""}}
+    place = _place_of(branch_id)
     versions = stored.checkpoint["channel_versions"]
     copy = await saver.aput(place, stored.checkpoint, stored.metadata, versions)
     by_task: dict[str, list[tuple[str, Any]]] = {}
@@ -183,15 +218,26 @@ async def _copy_checkpoint(saver: BaseCheckpointSaver[Any], stored: CheckpointTu
         await saver.aput_writes(copy, writes, task_id)
 
 
+def _place_of(thread_id: str) -> RunnableConfig:
+    """Return the place of the newest checkpoint of a thread."""
+    return {"configurable": {"thread_id": thread_id, "checkpoint_ns": ""}}
+
+
 async def list_deletions(store: Store, thread_id: str, owner: str) -> Sequence[str]:
     """Return the ids of a thread and of the branches that begin with its runs, in the order to delete them.
 
     No branch is left without the thread that it begins with. Raises `NotFound`.
     """
+    thread = await find_thread(store, thread_id, owner)
+    return [one.thread_id for one in reversed(await list_family(store, thread))]
+
+
+async def find_thread(store: Store, thread_id: str, owner: str | None) -> Thread:
+    """Return a thread of this owner; raises `NotFound`."""
     thread = await store.threads.get(thread_id, owner)
     if thread is None:
         raise NotFound("The thread does not exist.")
-    return [one.thread_id for one in reversed(await list_family(store, thread))]
+    return thread
 
 
 async def list_family(store: Store, thread: Thread) -> Sequence[Thread]:

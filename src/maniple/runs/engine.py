@@ -7,7 +7,7 @@ from maniple.errors import ManipleError
 from maniple.events import RunView
 from maniple.runs.request import AcceptedRun, RunRequest
 from maniple.scope.inputs import PlanChange
-from maniple.store import EventRecord, RunRecord
+from maniple.store import EventRecord, RunRecord, Thread
 
 
 class Engine(Protocol):
@@ -85,6 +85,14 @@ class Engine(Protocol):
         itself. The run and those after it stay as they are. Options and budget are those of the run.
         Raises `NotFound`, `ThreadBusy` (a run of the thread works or waits), `BranchPointGone`,
         `TooManyBranches`, `FileError` and the errors of `submit`.
+        """
+        ...
+
+    async def copy_thread(self, thread_id: str, owner: str = "") -> Thread:
+        """Return a new thread that begins with all runs of another one, and has a copy of state and files.
+
+        It is one of the branches of the conversation. Raises `NotFound`, `ThreadBusy` (a run of the thread
+        works or waits), `TooManyBranches` and `FileError`.
         """
         ...
 

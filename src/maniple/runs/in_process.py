@@ -12,7 +12,7 @@ from maniple.errors import ManipleError, StoreError
 from maniple.graph import PlanProgress, Team
 from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, RunServices
 from maniple.runs.artifact_collector import WorkspaceCollector
-from maniple.runs.branches import BRANCH_BUSY, ThreadBrancher, ask_again, list_deletions
+from maniple.runs.branches import BRANCH_BUSY, ThreadBrancher, ask_again, find_thread, list_deletions
 from maniple.runs.decisions import BUSY, NO_ANSWER, Kind, RunDecisions
 from maniple.runs.driver import RunDriver
 from maniple.runs.engine import (
@@ -42,7 +42,7 @@ from maniple.runs.usage import QuotaRegistry
 from maniple.runs.waiting_messages import WaitingMessages
 from maniple.scope.inbox import InputRefused
 from maniple.scope.inputs import Cancel, PlanChange, ReceivedInput
-from maniple.store import EventRecord, RunRecord, Store, read_event_pages
+from maniple.store import EventRecord, RunRecord, Store, Thread, read_event_pages
 
 POLL_SECONDS = 0.2
 """How often the store is read for a run of another process, which sends no notification."""
@@ -249,11 +249,7 @@ class InProcessEngine:
         """Ask the question of a run again on a new branch (see `Engine`)."""
         record = await self.status(run_id, owner)
         async with self.tasks.admission.admit(owner), self.tasks.thread_locks.acquire(record.thread_id):
-            await self._recover_orphans(record.thread_id, lambda _: False)
-            await refuse_other_process(self._store, record.thread_id)
-            waiting = await self._waiting_run(record.thread_id)
-            if waiting is not None or self.tasks.of_thread(record.thread_id):
-                raise ThreadBusy(BRANCH_BUSY)
+            await self._require_idle(record.thread_id)
             record = await self.status(run_id, owner)
             branch = await self._brancher.make(record)
             try:
@@ -262,6 +258,13 @@ class InProcessEngine:
             except ManipleError:
                 await self._brancher.discard(branch)
                 raise
+
+    async def copy_thread(self, thread_id: str, owner: str = "") -> Thread:
+        """Copy a thread (see `Engine`)."""
+        async with self.tasks.admission.admit(owner), self.tasks.thread_locks.acquire(thread_id):
+            source = await find_thread(self._store, thread_id, owner)
+            await self._require_idle(thread_id)
+            return await self._brancher.copy(source)
 
     async def change_plan(self, run_id: str, change: PlanChange, owner: str = "") -> dict[str, Any]:
         """Change a plan (see `Engine`)."""
@@ -281,6 +284,13 @@ class InProcessEngine:
     async def drain(self) -> None:
         """Refuse new runs and stop active ones at a checkpoint (see `Engine`)."""
         await self.tasks.drain()
+
+    async def _require_idle(self, thread_id: str) -> None:
+        """Raise `ThreadBusy` if a run of a thread works or waits."""
+        await self._recover_orphans(thread_id, lambda _: False)
+        await refuse_other_process(self._store, thread_id)
+        if await self._waiting_run(thread_id) is not None or self.tasks.of_thread(thread_id):
+            raise ThreadBusy(BRANCH_BUSY)
 
     async def _recover_orphans(self, thread_id: str, unwanted: Callable[[RunRecord], bool]) -> None:
         """Recover the orphaned runs of a thread; cancel those for which `unwanted` returns True."""

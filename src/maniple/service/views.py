@@ -4,6 +4,7 @@ Times are Unix seconds, sizes are bytes.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import quote
 
@@ -35,7 +36,7 @@ from maniple.graph.state import private_of
 from maniple.runs import AgentUsage, NotFound
 from maniple.runs.ended_runs import find_left, read_ended_run
 from maniple.runs.turn import thread_state
-from maniple.store import Artifact, RunRecord, Store, Thread, make_thread_id, read_event_pages
+from maniple.store import Artifact, RunRecord, Store, Thread, make_thread_id, read_event_pages, read_runs
 from maniple.types import OutageKind, RunState
 from maniple.workspace import StoredUpload
 
@@ -645,16 +646,30 @@ async def read_branch_points(
         # A branch without a run is being made, or was not finished.
         if one.thread_id not in first or one.parent_id not in names:
             continue
-        original = BranchReference(thread_id=names[one.parent_id].name, run_id=one.branched_run)
-        group = groups.setdefault(one.branched_run, [original])
+        beside = one.branched_run or await _find_next_run(store, one)
+        # Of a branch of a copy's first run: what that one stands beside.
+        question, _ = question_of.get(beside, (beside or f"after {one.copied_run}", ""))
+        original = BranchReference(thread_id=names[one.parent_id].name, run_id=beside)
+        group = groups.setdefault(question, [original] if beside else [])
         group.append(BranchReference(thread_id=one.name, run_id=first[one.thread_id]))
-        question_of[first[one.thread_id]] = (one.branched_run, one.note)
+        question_of[first[one.thread_id]] = (question, one.note)
     points: list[BranchPoint] = []
     for run in reversed(runs):
         question, note = question_of.get(run.run_id, (run.run_id, ""))
-        if question in groups:
+        if len(groups.get(question, ())) > 1:
             points.append(BranchPoint(run_id=run.run_id, branches=groups[question], note=note))
     return root.name, points
+
+
+async def _find_next_run(store: Store, copy: Thread) -> str:
+    """Return the id of the run that followed on the thread from which a copy was made; "" for none."""
+    following = ""
+    async with aclosing(read_runs(store.runs, copy.parent_id)) as newest_first:
+        async for run in newest_first:
+            if run.run_id == copy.copied_run:
+                break
+            following = run.run_id
+    return following
 
 
 def _status(newest: Sequence[RunState]) -> ThreadStatus:

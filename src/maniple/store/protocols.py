@@ -50,11 +50,17 @@ class ThreadTable(Protocol):
         ...
 
     async def list(
-        self, owner: str | None, limit: int = 50, before: float | None = None, titled: str = ""
+        self,
+        owner: str | None,
+        limit: int = 50,
+        before: float | None = None,
+        titled: str = "",
+        *,
+        with_branches: bool = False,
     ) -> Sequence[Thread]:
         """Return the owner's conversations whose title contains `titled` (ASCII letters in either case).
 
-        Branches are left out.
+        Branches are left out, unless they are asked for.
         """
         ...
 
@@ -69,8 +75,9 @@ class ThreadTable(Protocol):
         *,
         history: str | None = None,
         cut_history: str | None = None,
+        metadata: str | None = None,
     ) -> None:
-        """Set `updated_at` to now, and the title and the digests of returned conversations that are given.
+        """Set `updated_at` to now, and what is given of title, metadata and digests of conversations.
 
         `history` is of the conversation at a run's end, `cut_history` of the one with which a stream was
         closed before it: the run's end does not replace it.

@@ -41,9 +41,10 @@ class Thread:
     """A conversation, or a branch of one.
 
     `owner` is the id of the API key that created it, "" when no keys are configured. A branch begins with the
-    runs of the thread `parent_id` before `branched_run`, in whose place its first run stands. `root_id` is
-    the conversation that it belongs to. `note` says what of its workspace is not as it was at that run. All
-    of these are "" for a conversation.
+    runs of the thread `parent_id` before `branched_run`, in whose place its first run stands; a copy with
+    those up to `copied_run` instead. `root_id` is the conversation that it belongs to. `note` says what of
+    its workspace is not as it was at that run. All of these are "" for a conversation. `metadata` (JSON) is
+    what a client of another protocol wrote on it.
     """
 
     thread_id: str
@@ -55,6 +56,8 @@ class Thread:
     branched_run: str = ""
     root_id: str = ""
     note: str = ""
+    copied_run: str = ""
+    metadata: str = "{}"
 
     @property
     def name(self) -> str:

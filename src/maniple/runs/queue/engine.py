@@ -11,7 +11,7 @@ from maniple.errors import ManipleError, RunTakenOver
 from maniple.events import SessionState, is_open_question, read_question_ids
 from maniple.graph import PlanProgress
 from maniple.runs.active_run import CANCEL_SECONDS
-from maniple.runs.branches import BRANCH_BUSY, ThreadBrancher, ask_again, list_deletions
+from maniple.runs.branches import BRANCH_BUSY, ThreadBrancher, ask_again, find_thread, list_deletions
 from maniple.runs.decisions import BUSY, NO_ANSWER, RunDecisions
 from maniple.runs.engine import NothingToRetry, RunNotWaiting, RunNotWorking, ThreadBusy
 from maniple.runs.event_log import newest_number
@@ -28,7 +28,7 @@ from maniple.runs.turn import remember
 from maniple.runs.waiting_messages import WaitingMessages
 from maniple.scope.inbox import Inbox
 from maniple.scope.inputs import Cancel, Message, PlanChange, ReceivedInput
-from maniple.store import EventRecord, RunRecord, read_event_pages
+from maniple.store import EventRecord, RunRecord, Thread, read_event_pages
 from maniple.store.postgres.queue import QueueLimits, Refusal, RunQueue
 
 END_SECONDS = 15.0
@@ -198,8 +198,7 @@ class QueueEngine:
         record = await self._settled(await self.status(run_id, owner))
         limits = await self._limits(owner)
         async with self.tasks.thread_locks.acquire(record.thread_id):
-            if await self._unfinished(record.thread_id) or await self._waiting_run(record.thread_id):
-                raise ThreadBusy(BRANCH_BUSY)
+            await self._require_idle(record.thread_id)
             branch = await self._brancher.make(record)
             try:
                 request = ask_again(record, branch.thread_id, text)
@@ -209,6 +208,18 @@ class QueueEngine:
             except ManipleError:
                 await self._brancher.discard(branch)
                 raise
+
+    async def copy_thread(self, thread_id: str, owner: str = "") -> Thread:
+        """Copy a thread (see `Engine`)."""
+        async with self.tasks.thread_locks.acquire(thread_id):
+            source = await find_thread(self._store, thread_id, owner)
+            await self._require_idle(thread_id)
+            return await self._brancher.copy(source)
+
+    async def _require_idle(self, thread_id: str) -> None:
+        """Raise `ThreadBusy` if a run of a thread works or waits."""
+        if await self._unfinished(thread_id) or await self._waiting_run(thread_id):
+            raise ThreadBusy(BRANCH_BUSY)
 
     async def resume(
         self, run_id: str, answer: Any, *, interrupt_id: str = "", owner: str = ""

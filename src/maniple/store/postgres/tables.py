@@ -94,10 +94,16 @@ class PostgresThreads:
         return make_first(Thread, await self._database.fetch(sql, (thread_id, owner)))
 
     async def list(
-        self, owner: str | None, limit: int = 50, before: float | None = None, titled: str = ""
+        self,
+        owner: str | None,
+        limit: int = 50,
+        before: float | None = None,
+        titled: str = "",
+        *,
+        with_branches: bool = False,
     ) -> Sequence[Thread]:
         where = {
-            "root_id = %s": "",
+            "root_id = %s": None if with_branches else "",
             "owner = %s": owner,
             _HAS_TITLE: like_pattern(titled) if titled else None,
         }
@@ -120,9 +126,11 @@ class PostgresThreads:
         *,
         history: str | None = None,
         cut_history: str | None = None,
+        metadata: str | None = None,
     ) -> None:
         new = {
             "title": fix_surrogates(title),
+            "metadata": metadata,
             "history": history,
             "cut_history": cut_history,
         }
@@ -466,9 +474,9 @@ async def select_path(connection: AsyncConnection, thread_id: str) -> list[tuple
     """Return a thread, and for a branch those above it, each with the position at which its runs end."""
     sql = (
         "WITH RECURSIVE path (depth, thread_id, run_end) AS (SELECT 0, %s::text, NULL::bigint UNION ALL "
-        "SELECT depth + 1, above.parent_id, branched.position FROM path "
+        "SELECT depth + 1, above.parent_id, branched.position + (run_id = above.copied_run)::int FROM path "
         "JOIN threads above ON above.thread_id = path.thread_id AND above.parent_id <> '' "
-        "JOIN runs branched ON branched.run_id = above.branched_run) "
+        "JOIN runs branched ON branched.run_id IN (above.branched_run, above.copied_run)) "
         "SELECT thread_id, run_end FROM path ORDER BY depth"
     )
     return [(name, end) for name, end in await fetch_all(connection, sql, (thread_id,))]

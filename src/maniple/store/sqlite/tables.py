@@ -81,10 +81,16 @@ class SqliteThreads:
         return make_first(Thread, await self._database.fetch(sql, (thread_id, owner)))
 
     async def list(
-        self, owner: str | None, limit: int = 50, before: float | None = None, titled: str = ""
+        self,
+        owner: str | None,
+        limit: int = 50,
+        before: float | None = None,
+        titled: str = "",
+        *,
+        with_branches: bool = False,
     ) -> Sequence[Thread]:
         where = {
-            "root_id = ?": "",
+            "root_id = ?": None if with_branches else "",
             "owner = ?": owner,
             _HAS_TITLE: like_pattern(titled) if titled else None,
         }
@@ -112,9 +118,11 @@ class SqliteThreads:
         *,
         history: str | None = None,
         cut_history: str | None = None,
+        metadata: str | None = None,
     ) -> None:
         new = {
             "title": fix_surrogates(title),
+            "metadata": metadata,
             "history": history,
             "cut_history": cut_history,
         }
@@ -402,7 +410,8 @@ def path_condition(connection: sqlite3.Connection, thread_id: str) -> tuple[str,
     """Return the condition on the runs of a thread, for a branch also those before it, and its values."""
     segments: list[tuple[str, int | None]] = [(thread_id, None)]
     above = (
-        "SELECT parent_id, runs.position FROM threads JOIN runs ON run_id = branched_run "
+        "SELECT parent_id, runs.position + (run_id = copied_run) FROM threads "
+        "JOIN runs ON run_id IN (branched_run, copied_run) "
         "WHERE threads.thread_id = ? AND parent_id <> ''"
     )
     while (found := connection.execute(above, (segments[-1][0],)).fetchone()) is not None:

@@ -51,7 +51,7 @@ async def accept_run(service: Service, owner: str, name: str | None, given: Lang
     if given.command is not None:
         return await answer_run(service, owner, target.transcripts, given.command.resume)
     if given.input is None:
-        if newest is None:
+        if newest is None or newest.run.thread_id != target.thread_id:
             raise InvalidRun("input is missing: send messages, or command.resume to answer an interrupt.")
         return await service.engine.retry(newest.run.run_id, owner)
     messages, files = read_messages(given.input)

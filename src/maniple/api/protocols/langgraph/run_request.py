@@ -40,8 +40,8 @@ def _check_length(metadata: dict[str, Any]) -> dict[str, Any]:
     return metadata
 
 
-RunMetadata = Annotated[dict[str, Any], AfterValidator(check_storable), AfterValidator(_check_length)]
-"""What a client writes on a run."""
+ClientMetadata = Annotated[dict[str, Any], AfterValidator(check_storable), AfterValidator(_check_length)]
+"""What a client writes on a run or a thread."""
 
 
 class InvalidRun(ManipleError):
@@ -81,7 +81,7 @@ class LangGraphRun(BaseModel):
     command: RunCommand | None = None
     config: dict[str, Any] | None = None
     context: dict[str, Any] | None = None
-    metadata: RunMetadata | None = None
+    metadata: ClientMetadata | None = None
     stream_mode: Modes = ["values"]
     stream_subgraphs: bool = False
     multitask_strategy: Literal["reject", "interrupt", "rollback", "enqueue"] | None = None

@@ -1,5 +1,6 @@
 """The threads of the LangGraph API: the conversations of the service."""
 
+import json
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from maniple.api.error_responses import error_responses
 from maniple.api.protocols.chat_request import TEAM
 from maniple.api.protocols.langgraph.assistants import UnsupportedRequest, make_assistant_id
 from maniple.api.protocols.langgraph.interrupts import describe_interrupts
+from maniple.api.protocols.langgraph.run_request import MAX_METADATA_CHARACTERS, ClientMetadata
 from maniple.api.protocols.langgraph.thread_states import StateView, make_state
 from maniple.api.protocols.langgraph.transcripts import (
     RunTranscript,
@@ -35,6 +37,7 @@ from maniple.text import fix_surrogates
 router = keyed_router("langgraph", is_protocol=True)
 _PAGE_THREADS = 100
 _FIXED_METADATA = {"graph_id": TEAM, "assistant_id": make_assistant_id(TEAM)}
+_COMPUTED_METADATA = (*_FIXED_METADATA, "title", "maniple")
 ThreadPath = Annotated[ThreadId, Path(description="The conversation")]
 
 
@@ -44,8 +47,14 @@ class ThreadExists(ManipleError):
     code = "thread_exists"
 
 
+class InvalidMetadata(ManipleError):
+    """The metadata of a thread are too long."""
+
+    code = "invalid_input"
+
+
 class LangGraphThread(BaseModel):
-    """A conversation. Of the metadata, `title` can be set; `graph_id` and `assistant_id` are the team's."""
+    """A conversation or a branch of one. `graph_id` and `assistant_id` of the metadata are the team's."""
 
     thread_id: str
     created_at: datetime
@@ -62,16 +71,16 @@ class LangGraphThreadCreate(BaseModel):
     """A new conversation; without a `thread_id` it gets a new id."""
 
     thread_id: ThreadId | None = None
-    metadata: dict[str, Any] | None = None
+    metadata: ClientMetadata | None = None
     if_exists: Literal["raise", "do_nothing"] | None = None
     supersteps: list[Any] | None = None
     ttl: Any = None
 
 
 class LangGraphThreadUpdate(BaseModel):
-    """What changes: of the metadata, the title."""
+    """What changes: the metadata that is given; the rest of it stays."""
 
-    metadata: dict[str, Any] | None = None
+    metadata: ClientMetadata | None = None
     ttl: Any = None
 
 
@@ -122,13 +131,14 @@ class HistorySearch(BaseModel):
 
 def describe_metadata(thread: Thread) -> dict[str, Any]:
     """Return the metadata of a thread."""
-    return {**_FIXED_METADATA, "title": thread.title}
+    return {**json.loads(thread.metadata), **_FIXED_METADATA, "title": thread.title}
 
 
 def _with_not_used(view: LangGraphThread, given: Mapping[str, Any] | None) -> LangGraphThread:
     """Return the answer to a request with this metadata; the keys that are not stored are named in it."""
-    names = [name for name, value in (given or {}).items() if _FIXED_METADATA.get(name) != value]
-    not_used = [name for name in names if name != "title" or not isinstance((given or {})["title"], str)]
+    not_used = [name for name, value in _FIXED_METADATA.items() if (given or {}).get(name, value) != value]
+    if "title" in (given or {}) and _read_title(given) is None:
+        not_used.append("title")
     if not not_used:
         return view
     return view.model_copy(update={"metadata": {**view.metadata, "maniple": {"not_used": not_used}}})
@@ -147,17 +157,36 @@ async def create_thread(
     thread = await service.store.threads.get(thread_id, None)
     if thread is None:
         now = time.time()
-        title = _read_title(service, given.metadata) or ""
-        thread = await service.store.threads.create(Thread(thread_id, caller.owner, title, now, now))
+        title, metadata = _read_metadata(service, given.metadata)
+        thread = Thread(thread_id, caller.owner, title or "", now, now, metadata=metadata)
+        thread = await service.store.threads.create(thread)
     elif given.if_exists != "do_nothing" or thread.owner != caller.owner:
         raise ThreadExists(f"There is a thread {name!r} already. Send if_exists: do_nothing to use it.")
     [view] = await _describe(service, [thread], has_values=True)
     return _with_not_used(view, given.metadata)
 
 
-def _read_title(service: Service, metadata: Mapping[str, Any] | None) -> str | None:
+def _read_title(metadata: Mapping[str, Any] | None) -> str | None:
     title = (metadata or {}).get("title")
-    return service.redactor.text(fix_surrogates(title.strip())) if isinstance(title, str) else None
+    return fix_surrogates(title.strip()) if isinstance(title, str) else None
+
+
+def _read_metadata(
+    service: Service, given: Mapping[str, Any] | None, stored: str = "{}"
+) -> tuple[str | None, str]:
+    """Return the title in metadata, None without one, and what is stored (JSON) with the rest of it.
+
+    Raises `InvalidMetadata`.
+    """
+    title = _read_title(given)
+    known: dict[str, Any] = json.loads(stored)
+    known |= {name: value for name, value in (given or {}).items() if name not in _COMPUTED_METADATA}
+    text = json.dumps(service.redactor.value(fix_surrogates(known)), ensure_ascii=False)
+    if len(text) > MAX_METADATA_CHARACTERS:
+        raise InvalidMetadata(
+            f"The metadata of a thread may have {MAX_METADATA_CHARACTERS:,} characters as JSON. Send less."
+        )
+    return (None if title is None else service.redactor.text(title)), text
 
 
 @router.post("/threads/search", summary="Find threads", responses=error_responses())
@@ -192,7 +221,7 @@ async def _find(service: Service, owner: str, search: ThreadFilter) -> AsyncIter
     if search.values:
         raise UnsupportedRequest("Threads cannot be found by their values. Search by metadata or status.")
     before: float | None = None
-    while page := await service.store.threads.list(owner, _PAGE_THREADS, before):
+    while page := await service.store.threads.list(owner, _PAGE_THREADS, before, with_branches=True):
         for one in await _describe(service, page, has_values=False):
             if search.status in (None, one.status) and _has_metadata(one.metadata, search.metadata):
                 yield one
@@ -210,13 +239,13 @@ async def read_thread(thread_id: ThreadPath, service: ServiceOf, caller: CallerO
 async def update_thread(
     thread_id: ThreadPath, change: LangGraphThreadUpdate, service: ServiceOf, caller: CallerOf
 ) -> LangGraphThread:
-    """Change the title, the one key of the metadata that can be set."""
+    """Change the metadata, of which `title` is the title of the conversation."""
     if change.ttl:
         raise UnsupportedRequest("ttl is not supported here. Leave it out.")
     thread = await get_thread(service.store, thread_id, caller.owner)
-    title = _read_title(service, change.metadata)
-    if title is not None:
-        await service.store.threads.touch(thread.thread_id, title)
+    if change.metadata:
+        title, metadata = _read_metadata(service, change.metadata, thread.metadata)
+        await service.store.threads.touch(thread.thread_id, title, metadata=metadata)
     return _with_not_used(await read_thread(thread_id, service, caller), change.metadata)
 
 
@@ -230,6 +259,17 @@ async def update_thread(
 async def delete_thread(thread_id: ThreadPath, service: ServiceOf, caller: CallerOf) -> None:
     """Cancel its runs and remove it, as `DELETE /api/threads/{thread_id}` does."""
     await conversations.delete_thread(thread_id, service, caller)
+
+
+@router.post("/threads/{thread_id}/copy", summary="Copy a thread", responses=error_responses(404, 409))
+async def copy_thread(thread_id: ThreadPath, service: ServiceOf, caller: CallerOf) -> LangGraphThread:
+    """Make a thread with the same runs, state, files and metadata, which goes on by itself.
+
+    It is a branch of the conversation, and deleted with the thread whose runs it begins with.
+    """
+    thread = await get_thread(service.store, thread_id, caller.owner)
+    copy = await service.engine.copy_thread(thread.thread_id, caller.owner)
+    return (await _describe(service, [copy], has_values=True))[0]
 
 
 @router.get(
