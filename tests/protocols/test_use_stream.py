@@ -1,0 +1,207 @@
+"""`useStream` of LangGraph's client for React in a real Chromium, on a page of another origin."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+
+from tests.openai_server import SIMPLE, OpenAIServer, call, reply
+from tests.protocols.conftest import SETTINGS
+from tests.serving import ServerProcess, environment, server_process
+
+# Put there by `setup.sh dev`.
+PACKAGES = Path(sys.prefix, "react/node_modules")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium"))), None)
+HERE = Path(__file__).parent / "react"
+PATIENCE_MS = 60_000
+_PAGE = (
+    '<!doctype html><meta charset="utf-8"><div id="root"></div><script type="module" src="chat.mjs"></script>'
+)
+ASKS = {**SIMPLE, "coordinator": [call("ask_user", question="Which numbers?"), *SIMPLE["coordinator"]]}
+APPROVAL = {**SIMPLE, "coder": [call("bash_tool", cmd="echo 5"), reply("It is 4.")]}
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here"),
+    pytest.mark.skipif(not PACKAGES.is_dir(), reason="setup.sh dev has not installed @langchain/react"),
+]
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The origin of the page: a server for files on this machine."""
+    folder = tmp_path_factory.mktemp("page")
+    esbuild = next(PACKAGES.glob("@esbuild/*/bin/esbuild"))
+    flags = ("--bundle", "--format=esm", "--log-level=error", '--define:process.env.NODE_ENV="production"')
+    command = [esbuild, HERE / "chat.js", *flags, f"--outfile={folder / 'chat.mjs'}"]
+    subprocess.run(command, check=True, env={"NODE_PATH": str(PACKAGES)}, timeout=60)
+    (folder / "index.html").write_text(_PAGE, encoding="utf-8")
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as files:
+        Thread(target=files.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{files.server_port}"
+        files.shutdown()
+
+
+@pytest.fixture(scope="module")
+def server(
+    model: OpenAIServer, origin: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ServerProcess]:
+    home = tmp_path_factory.mktemp("home")
+    (home / "conf.yaml").write_text(f"{SETTINGS}server: {{cors_origins: ['{origin}']}}\n", encoding="utf-8")
+    with server_process(environment(model.base_url, home), home) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, chromium_sandbox=False)
+        yield browser
+        browser.close()
+
+
+class Chat:
+    """The page as its user sees it."""
+
+    def __init__(self, page: Page, address: str) -> None:
+        self.page = page
+        self.open(address)
+
+    def open(self, address: str) -> None:
+        self.page.goto(address)
+        self.reaches("idle")
+
+    def ask(self, text: str, button: str = "Send") -> None:
+        self.page.locator("input").fill(text)
+        self.press(button)
+
+    def press(self, button: str) -> None:
+        self.page.get_by_role("button", name=button).click()
+
+    def reaches(self, state: str) -> None:
+        expect(self.page.locator("main")).to_have_attribute("data-state", state, timeout=PATIENCE_MS)
+
+    @property
+    def messages(self) -> Locator:
+        return self.page.locator("ol li")
+
+    def says(self, *texts: str) -> None:
+        """Wait until the conversation is these texts, each once."""
+        patterns = [re.compile(re.escape(text)) for text in texts]
+        expect(self.messages).to_have_text(patterns, timeout=PATIENCE_MS)
+
+    @property
+    def asked(self) -> Any:
+        return json.loads(self.page.locator("pre").inner_text(timeout=PATIENCE_MS))
+
+    @property
+    def thread_id(self) -> str:
+        return str(httpx.URL(self.page.url).params["thread"])
+
+
+@pytest.fixture
+def chat(browser: Browser, server: ServerProcess, origin: str) -> Iterator[Chat]:
+    context = browser.new_context()
+    context.set_default_timeout(PATIENCE_MS)
+    page = context.new_page()
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    yield Chat(page, f"{origin}/?{urlencode({'api': server.url})}")
+    context.close()
+    assert wrong == []
+
+
+def test_a_task_is_worked_on_and_stays_after_a_reload(chat: Chat) -> None:
+    chat.ask("1+3=?")
+    chat.says("1+3=?", "The answer is")
+    chat.reaches("idle")
+    statuses = chat.page.locator("ul li[data-status=completed]")
+    expect(statuses).to_have_count(2, timeout=PATIENCE_MS)
+    chat.page.reload()
+    chat.says("1+3=?", "The answer is")
+    chat.reaches("idle")
+
+
+@pytest.mark.slow
+def test_small_talk_goes_on_in_the_same_conversation(chat: Chat, model: OpenAIServer) -> None:
+    model.reset({"coordinator": [reply("Hello!"), reply("Fine.")]})
+    chat.ask("Hi")
+    chat.says("Hi", "Hello!")
+    chat.reaches("idle")
+    chat.ask("How are you?")
+    chat.says("Hi", "Hello!", "How are you?", "Fine.")
+
+
+@pytest.mark.slow
+def test_a_question_is_an_interrupt_and_is_answered(chat: Chat, model: OpenAIServer) -> None:
+    model.reset(ASKS)
+    chat.ask("A sum?")
+    chat.reaches("waiting")
+    assert chat.asked["question"] == "Which numbers?"
+    chat.page.reload()
+    chat.reaches("waiting")
+    chat.ask("1 and 3", "Answer")
+    chat.says("A sum?", "Which numbers?", "1 and 3", "The answer is")
+    chat.reaches("idle")
+
+
+@pytest.mark.slow
+def test_an_approval_is_an_interrupt_and_is_given(chat: Chat, model: OpenAIServer) -> None:
+    model.reset(APPROVAL)
+    chat.ask("1+3=?")
+    chat.reaches("waiting")
+    assert chat.asked["action_requests"][0]["name"] == "bash_tool"
+    chat.press("Approve")
+    chat.says("1+3=?", "The answer is")
+
+
+@pytest.mark.slow
+def test_a_plan_is_reviewed_before_the_work(chat: Chat, server: ServerProcess, origin: str) -> None:
+    query = urlencode({"api": server.url, "set_auto_accepted_plan": "false"})
+    chat.open(f"{origin}/?{query}")
+    chat.ask("1+3=?")
+    chat.reaches("waiting")
+    assert chat.asked["kind"] == "plan_review"
+    chat.press("Approve")
+    chat.says("1+3=?", "The answer is")
+
+
+@pytest.mark.slow
+def test_stop_ends_the_run(chat: Chat, server: ServerProcess, model: OpenAIServer) -> None:
+    model.reset({"coordinator": [{"hang": True}]})
+    chat.ask("Hi")
+    model.wait_for(lambda stats: stats["active"] == 1)
+    chat.press("Stop")
+    chat.reaches("idle")
+    model.wait_for(lambda stats: stats["active"] == 0)
+    [run] = httpx.get(f"{server.url}/threads/{chat.thread_id}/runs").json()
+    assert run["status"] == "interrupted"
+
+
+@pytest.mark.slow
+def test_a_reload_in_mid_run_loses_and_doubles_nothing(chat: Chat, model: OpenAIServer) -> None:
+    model.reset({"coordinator": [reply("Hello there, my friend!", hang=True)]})
+    chat.ask("Hi")
+    model.wait_for(lambda stats: stats["active"] == 1)
+    expect(chat.page).to_have_url(re.compile("thread="), timeout=PATIENCE_MS)
+    chat.page.reload()
+    chat.reaches("working")
+    model.release()
+    chat.says("Hi", "Hello there, my friend!")
+    chat.reaches("idle")
