@@ -26,9 +26,7 @@ PACKAGES = Path(sys.prefix, "react/node_modules")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium"))), None)
 HERE = Path(__file__).parent / "react"
 PATIENCE_MS = 60_000
-_PAGE = (
-    '<!doctype html><meta charset="utf-8"><div id="root"></div><script type="module" src="chat.mjs"></script>'
-)
+_PAGE = '<!doctype html><div id="root"></div><script type="module" src="chat.mjs"></script>'
 ASKS = {**SIMPLE, "coordinator": [call("ask_user", question="Which numbers?"), *SIMPLE["coordinator"]]}
 APPROVAL = {**SIMPLE, "coder": [call("bash_tool", cmd="echo 5"), reply("It is 4.")]}
 pytestmark = [
@@ -38,7 +36,7 @@ pytestmark = [
 
 
 class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: Any) -> None:
+    def log_message(self, format: str, *args: Any) -> None:
         pass
 
 
@@ -136,6 +134,16 @@ def test_a_task_is_worked_on_and_stays_after_a_reload(chat: Chat) -> None:
     chat.page.reload()
     chat.says("1+3=?", "The answer is")
     chat.reaches("idle")
+
+
+def test_a_page_can_read_which_fields_have_no_effect(chat: Chat, server: ServerProcess) -> None:
+    script = """async (address) => {
+        const body = JSON.stringify({ assistant_id: "maniple", input: { messages: "Hi" }, durability: "sync" });
+        const headers = { "content-type": "application/json" };
+        const answer = await fetch(address, { method: "POST", body, headers });
+        return answer.headers.get("x-maniple-not-used");
+    }"""
+    assert chat.page.evaluate(script, f"{server.url}/runs") == "durability"
 
 
 @pytest.mark.slow

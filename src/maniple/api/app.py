@@ -188,7 +188,13 @@ def _guard(app: FastAPI, settings: Settings) -> None:
                 "x-api-key",
                 "x-auth-scheme",
             ],
-            expose_headers=["location", "content-location", "retry-after", "www-authenticate"],
+            expose_headers=[
+                "location",
+                "content-location",
+                "retry-after",
+                "www-authenticate",
+                "x-maniple-not-used",
+            ],
         )
     app.add_middleware(SecurityHeaders)
 
