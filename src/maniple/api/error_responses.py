@@ -27,6 +27,7 @@ STATUS_BY_CODE = {
     "stopping": 503,
     "worker_away": 503,
     "no_browser": 503,
+    "no_suggestions": 503,
     "not_printed": 503,
     "thread_busy": 409,
     "thread_exists": 409,
@@ -180,7 +181,7 @@ _WORDS = {
     413: "The body is too large",
     422: "The request is invalid",
     429: "Too many runs, or the key's daily quota is used up; see Retry-After",
-    503: "Stopping, or the store cannot be used; see Retry-After",
+    503: "Stopping, or the store or the model cannot be used; see Retry-After",
 }
 
 

@@ -75,6 +75,7 @@ class Team(CompiledStateGraph[Any, RunOptions, Any, Any]):
         *,
         scopes: RunScopeRegistry,
         message_lead: MessageLead,
+        basic_model: BaseChatModel,
         made_files: MadeFiles | None = None,
         **parts: Any,
     ) -> None:
@@ -82,6 +83,7 @@ class Team(CompiledStateGraph[Any, RunOptions, Any, Any]):
         self._made_files = made_files
         self.message_lead = message_lead
         """Decides about messages that the user sends during a run."""
+        self.basic_model = basic_model
         self.scopes = scopes
         """The scopes of runs that are not driven by an engine."""
 
@@ -301,7 +303,13 @@ def build_graph(
     nodes.begin([name for name in everyone if rules.roles[name].works_alone], services.files)
     compiled = nodes.graph.compile(checkpointer=checkpointer, name="maniple")  # pyright: ignore[reportUnknownMemberType] - LangGraph's type
     parts = {**vars(compiled), "config": {"recursion_limit": RECURSION_LIMIT}}
-    return Team(scopes=scopes, message_lead=message_lead, made_files=services.made_files, **parts)
+    return Team(
+        scopes=scopes,
+        message_lead=message_lead,
+        basic_model=models.get("basic"),
+        made_files=services.made_files,
+        **parts,
+    )
 
 
 class _Nodes:

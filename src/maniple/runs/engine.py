@@ -1,13 +1,22 @@
 """The protocol of an engine, which executes runs, and its errors."""
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from maniple.errors import ManipleError
 from maniple.events import RunView
 from maniple.runs.request import AcceptedRun, RunRequest
 from maniple.scope.inputs import PlanChange
-from maniple.store import EventRecord, RunRecord, Thread
+from maniple.store import EventRecord, RunRecord, RunUsage, Thread
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestedQuestions:
+    """Questions, each one line of plain text, and what they used, which is no usage of the run."""
+
+    questions: Sequence[str]
+    usage: RunUsage
 
 
 class Engine(Protocol):
@@ -96,6 +105,13 @@ class Engine(Protocol):
         """
         ...
 
+    async def suggest_questions(self, record: RunRecord, answer: str) -> SuggestedQuestions:
+        """Return questions that follow from the answer of a run; they are stored nowhere.
+
+        Raises `NoSuggestions`, `DailyLimitReached`, `UnconfiguredModel`, `ServiceStopping` or `StoreError`.
+        """
+        ...
+
     async def delete_thread(self, thread_id: str, owner: str = "") -> Sequence[str]:
         """End the runs of a thread and delete all of its data, also of the branches that begin with its runs.
 
@@ -114,6 +130,13 @@ class Engine(Protocol):
     async def drain(self) -> None:
         """Accept no new runs and stop active ones at their next checkpoint, to continue later."""
         ...
+
+
+class NoSuggestions(ManipleError):
+    """The model is away, or gave no question that can be used; the message has the reason."""
+
+    code = "no_suggestions"
+    retryable = True
 
 
 class TooManyRuns(ManipleError):

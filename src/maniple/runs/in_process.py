@@ -19,6 +19,7 @@ from maniple.runs.engine import (
     NothingToRetry,
     RunNotWaiting,
     RunNotWorking,
+    SuggestedQuestions,
     ThreadBusy,
 )
 from maniple.runs.engine_config import EngineConfig, ExecutionEnvironment, RunTelemetry
@@ -35,6 +36,7 @@ from maniple.runs.steering import (
     request_plan_edit,
 )
 from maniple.runs.step_answers import ASKED_AGAIN_SECONDS, StepAnswers
+from maniple.runs.suggestions import QuestionSuggester
 from maniple.runs.teams import Teams, TeamSource
 from maniple.runs.turn import remember
 from maniple.runs.turn_scheduler import LocalTurnScheduler
@@ -85,6 +87,7 @@ class InProcessEngine:
         self.teams = tasks.services.teams
         self.decisions = RunDecisions(tasks.services, kind)
         self._waiting = WaitingMessages(tasks)
+        self._suggester = QuestionSuggester(tasks)
         self._brancher = ThreadBrancher(tasks.services, tasks.driver.environment.workspaces)
         self._steps = StepAnswers(tasks)
 
@@ -192,6 +195,10 @@ class InProcessEngine:
             with suppress(InputRefused, StoreError):
                 await active.inbox.put(ReceivedInput(str(uuid4()), cancel or Cancel()))
         await active.end()
+
+    async def suggest_questions(self, record: RunRecord, answer: str) -> SuggestedQuestions:
+        """Return questions that follow from an answer (see `Engine`)."""
+        return await self._suggester.suggest(record, answer)
 
     async def delete_thread(self, thread_id: str, owner: str = "") -> Sequence[str]:
         """End a thread's runs and delete it (see `Engine`)."""

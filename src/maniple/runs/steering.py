@@ -14,7 +14,6 @@ from uuid import UUID, uuid4
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
-from langchain_core.runnables import RunnableConfig, RunnableLambda
 
 from maniple.agents.turn_record import describe_request
 from maniple.events import (
@@ -31,6 +30,7 @@ from maniple.graph.state import State, progress_of
 from maniple.graph.steering import MessageCase, Steering
 from maniple.graph.waiting_answers import answer_waiting
 from maniple.runs.active_run import ActiveRun, RunPhase, RunServices
+from maniple.runs.beside_calls import call_beside_graph
 from maniple.runs.ended_runs import DROPPED
 from maniple.runs.engine import InvalidPlanEdit, PlanNotEditable, TooManyRuns
 from maniple.runs.newest_work import read_newest_work
@@ -49,10 +49,9 @@ from maniple.scope.inputs import (
     StepAnswer,
     UserMessage,
 )
-from maniple.scope.run_scope import SCOPE_KEY, RunScope
 from maniple.store import RunRecord, read_event_pages
 from maniple.tools.questions import interrupt_of
-from maniple.types import RUN_MARK, RunStatus, Worker
+from maniple.types import RunStatus, Worker
 
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
@@ -395,22 +394,8 @@ class MessageDesk:
 
     async def _call(self, work: Callable[[], Awaitable[T]], usage: "_UsageOfCalls") -> T:
         """Call the lead's model beside the graph, with the budget and the traces of the run."""
-        active, record = self.active, self.active.record
-
-        async def call(_: object) -> T:
-            return await work()
-
-        config: RunnableConfig = {
-            "run_name": "user message",
-            "callbacks": [
-                *active.meter.callbacks,
-                usage,
-                *self.services.telemetry.callbacks(record.run_id, record.thread_id),
-            ],
-            "configurable": {SCOPE_KEY: RunScope(record.run_id, meter=active.meter)},
-            "metadata": {RUN_MARK: record.run_id},
-        }
-        return await RunnableLambda(call).ainvoke(None, config)
+        active, telemetry = self.active, self.services.telemetry
+        return await call_beside_graph("user message", work, active.record, active.meter, telemetry, usage)
 
 
 def make_next_runs(

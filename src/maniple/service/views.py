@@ -248,6 +248,13 @@ class MessageAccepted(RunAccepted):
     message_id: str
 
 
+class Suggestions(BaseModel):
+    """What the user may want to ask next, and what it used: no usage of the run."""
+
+    questions: list[str] = Field(description="One to three, each one line of plain text")
+    usage: UsageView
+
+
 class RunSummary(RunAccepted):
     """The status and the usage of a run."""
 

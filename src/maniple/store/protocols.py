@@ -214,6 +214,13 @@ class RunTable(Protocol):
         """
         ...
 
+    async def add_usage(self, owner: str, usage: RunUsage, at: float) -> None:
+        """Add to what `sum_usage` counts the usage of an owner at a time (Unix seconds) outside of any run.
+
+        It is stored for two days, as the usage of a deleted run is.
+        """
+        ...
+
 
 class RunTextTable(Protocol):
     """The questions and answers of ended runs, for the full-text search. A deleted run leaves nothing."""

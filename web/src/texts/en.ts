@@ -137,6 +137,8 @@ export const en = {
   editCancel: "Cancel",
   editSend: "Send again",
   regenerate: "Answer again",
+  suggestFollowUps: "Suggest follow-ups",
+  followUps: "Suggested questions",
   versions: "Versions of this question",
   previousVersion: "Previous version",
   nextVersion: "Next version",

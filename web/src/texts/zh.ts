@@ -138,6 +138,8 @@ export const zh: typeof en = {
   editCancel: "取消",
   editSend: "重新发送",
   regenerate: "重新回答",
+  suggestFollowUps: "推荐后续问题",
+  followUps: "推荐的问题",
   versions: "此问题的各个版本",
   previousVersion: "上一个版本",
   nextVersion: "下一个版本",

@@ -51,7 +51,9 @@ from maniple.service.views import (
     RunSummary,
     Sources,
     SourceView,
+    Suggestions,
     UnreadPageView,
+    UsageView,
     Verdict,
     next_before,
     read_gaps,
@@ -231,6 +233,23 @@ async def branch_run(
     accepted = await service.engine.branch_run(run_id, text, caller.owner)
     response.headers["location"] = f"/api/runs/{accepted.run.run_id}"
     return RunAccepted.of(accepted.run)
+
+
+@router.post(
+    "/api/runs/{run_id}/suggestions",
+    summary="Suggest what to ask next",
+    responses=error_responses(404, 409, 429),
+)
+async def suggest_questions(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> Suggestions:
+    """Have the basic model of a run that has ended suggest up to three questions after its report.
+
+    They are not stored; their usage counts for the key's day. 503 `no_suggestions` if the model is away, or
+    wrote none.
+    """
+    run = await service.engine.status(run_id, caller.owner)
+    markdown = await read_markdown(service.store, run)
+    found = await service.engine.suggest_questions(run, markdown)
+    return Suggestions(questions=list(found.questions), usage=UsageView.model_validate(found.usage))
 
 
 @router.post(

@@ -13,7 +13,7 @@ from maniple.graph import PlanProgress
 from maniple.runs.active_run import CANCEL_SECONDS
 from maniple.runs.branches import BRANCH_BUSY, ThreadBrancher, ask_again, find_thread, list_deletions
 from maniple.runs.decisions import BUSY, NO_ANSWER, RunDecisions
-from maniple.runs.engine import NothingToRetry, RunNotWaiting, RunNotWorking, ThreadBusy
+from maniple.runs.engine import NothingToRetry, RunNotWaiting, RunNotWorking, SuggestedQuestions, ThreadBusy
 from maniple.runs.event_log import newest_number
 from maniple.runs.queue.bells import RunBells
 from maniple.runs.queue.commands import CommandSender
@@ -24,6 +24,7 @@ from maniple.runs.scheduling import make_stopping, make_too_many, make_too_many_
 from maniple.runs.steering import edit_reviewed_plan, refuse_more_messages
 from maniple.runs.step_answers import ASKED_AGAIN_SECONDS
 from maniple.runs.stored_inputs import as_record, read_inputs
+from maniple.runs.suggestions import QuestionSuggester
 from maniple.runs.turn import remember
 from maniple.runs.waiting_messages import WaitingMessages
 from maniple.scope.inbox import Inbox
@@ -56,6 +57,7 @@ class QueueEngine:
         self._bells = bells
         self._commands = CommandSender(tasks, queue, bells)
         self._waiting = WaitingMessages(tasks)
+        self._suggester = QuestionSuggester(tasks)
         self._brancher = ThreadBrancher(tasks.services, tasks.driver.environment.workspaces)
 
     async def submit(self, request: RunRequest) -> AcceptedRun:
@@ -176,6 +178,10 @@ class QueueEngine:
             active = self.tasks.active.get(claimed.run_id)
             if active is not None and active.task is not None:
                 await asyncio.wait({active.task}, timeout=END_SECONDS)
+
+    async def suggest_questions(self, record: RunRecord, answer: str) -> SuggestedQuestions:
+        """Return questions that follow from an answer (see `Engine`)."""
+        return await self._suggester.suggest(record, answer)
 
     async def delete_thread(self, thread_id: str, owner: str = "") -> Sequence[str]:
         """End a thread's runs and delete it with its branches (see `Engine`)."""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, astuple, replace
 from hmac import compare_digest
 from typing import Any, Unpack
 from uuid import uuid4
@@ -337,6 +337,16 @@ class PostgresRuns:
             int(calls), int(tools), int(input_tokens), int(output_tokens), float(seconds), float(cost)
         )
 
+    async def add_usage(self, owner: str, usage: RunUsage, at: float) -> None:
+        values = (owner, at, at, *astuple(usage))
+
+        async def add(connection: AsyncConnection) -> None:
+            marks = ", ".join("%s" for _ in values)
+            await fetch_all(connection, f"INSERT INTO spent ({SPENT_COLUMNS}) VALUES ({marks})", values)
+            await _drop_spent_usage(connection)
+
+        await self._database.write(add)
+
 
 # What follows works in the transaction of its caller, beside whatever else has to happen together with it.
 
@@ -548,10 +558,15 @@ def _assignments(changes: RunChange) -> tuple[str, Sequence[Any]]:
 
 
 async def _store_spent_usage(connection: AsyncConnection, thread_id: str) -> None:
-    """Store the usage of a thread's runs before the thread is deleted; drop usage that no window reaches."""
+    """Store the usage of a thread's runs before the thread is deleted."""
     ended = f"CASE status WHEN 'interrupted' THEN {_TOUCHED} ELSE ended_at END"
     usage = ", ".join(USAGE_COLUMNS)
     selected = f"SELECT owner, created_at, {ended}, {usage} FROM runs WHERE thread_id = %s"
     await fetch_all(connection, f"INSERT INTO spent ({SPENT_COLUMNS}) {selected}", (thread_id,))
+    await _drop_spent_usage(connection)
+
+
+async def _drop_spent_usage(connection: AsyncConnection) -> None:
+    """Drop the usage outside of stored runs that no window reaches."""
     reach = f"{NOW} - {RETENTION_SECONDS} AND {NOW} + {RETENTION_SECONDS}"
     await fetch_all(connection, f"DELETE FROM spent WHERE coalesce(ended_at, created_at) NOT BETWEEN {reach}")

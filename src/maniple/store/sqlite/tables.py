@@ -4,7 +4,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, astuple, replace
 from hmac import compare_digest
 from typing import Any, Unpack
 from uuid import uuid4
@@ -324,6 +324,16 @@ class SqliteRuns:
         calls, tools, input_tokens, output_tokens, seconds, cost = row
         return RunUsage(int(calls), int(tools), int(input_tokens), int(output_tokens), seconds, cost)
 
+    async def add_usage(self, owner: str, usage: RunUsage, at: float) -> None:
+        values = (owner, at, at, *astuple(usage))
+
+        def add(connection: sqlite3.Connection) -> None:
+            marks = ", ".join("?" for _ in values)
+            connection.execute(f"INSERT INTO spent ({SPENT_COLUMNS}) VALUES ({marks})", values)
+            _drop_spent_usage(connection)
+
+        await self._database.write(add)
+
 
 def add_inputs(connection: sqlite3.Connection, run_id: str, inputs: Iterable[InputRecord]) -> None:
     """Append inputs to a run that exists."""
@@ -463,11 +473,16 @@ def find_unused_time(connection: sqlite3.Connection, table: str, at: float) -> f
 
 
 def _store_spent_usage(connection: sqlite3.Connection, thread_id: str) -> None:
-    """Store the usage of a thread's runs before the thread is deleted; drop usage that no window reaches."""
+    """Store the usage of a thread's runs before the thread is deleted."""
     ended = f"CASE status WHEN 'interrupted' THEN {_TOUCHED} ELSE ended_at END"
     usage = ", ".join(USAGE_COLUMNS)
     selected = f"SELECT owner, created_at, {ended}, {usage} FROM runs WHERE thread_id = ?"
     connection.execute(f"INSERT INTO spent ({SPENT_COLUMNS}) {selected}", (thread_id,))
+    _drop_spent_usage(connection)
+
+
+def _drop_spent_usage(connection: sqlite3.Connection) -> None:
+    """Drop the usage outside of stored runs that no window reaches."""
     now = time.time()
     connection.execute(
         "DELETE FROM spent WHERE coalesce(ended_at, created_at) NOT BETWEEN ? AND ?",

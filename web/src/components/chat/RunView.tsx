@@ -8,6 +8,7 @@ import { FileButtons, Files, MOST_FILES, UserFiles } from "../work/Files";
 import { InterruptForm } from "../plan/InterruptForm";
 import { askerOf } from "../plan/PendingForms";
 import { filesOf, uploaded } from "../../uploaded";
+import { FollowUps } from "./FollowUps";
 import { Markdown } from "./Markdown";
 import { ReadButton } from "../report/ReadButton";
 import { Question, RunQuestion } from "./Question";
@@ -57,6 +58,7 @@ export const RunView = memo(function RunView({ run, version, isWatched = false, 
         <div class="answer-acts">
           <Copy text={answer.content} name={texts.copyAnswer} />
           {acts && run.question && <ActionButton act={() => acts.branch(run, "")}>{texts.regenerate}</ActionButton>}
+          {acts && ANSWERED.has(run.status) && <FollowUps runId={run.runId} />}
         </div>
       )}
       {answer?.content && run.plan && run.isComplete && run.status !== "interrupted" && <ReadButton runId={run.runId} />}
@@ -155,6 +157,8 @@ function Thoughts({ text }: { text: string }) {
   );
 }
 
+/** The statuses of runs whose answer is their report. */
+const ANSWERED = new Set(["completed", "budget_exhausted"]);
 /** The statuses of runs that go on with what they have not done. */
 const UNANSWERED = new Set(["failed", "cancelled"]);
 
