@@ -217,6 +217,7 @@ async def open_app(
     # An embedded team (`open_team`) does without the imports of these.
     from maniple.report_files import ReportRenderer
     from maniple.runs import ExecutionEnvironment, RunTelemetry, open_engine
+    from maniple.schedules import ConversationSchedules, local_zone
     from maniple.telemetry.metrics import Metrics
     from maniple.telemetry.tracing import open_tracing
 
@@ -238,7 +239,14 @@ async def open_app(
         if workspaces is None:  # the team works without them, but earlier threads may have files
             workspaces = await asyncio.to_thread(workspaces_of, settings)
         telemetry = RunTelemetry(metrics, tracing.callbacks)
-        environment = ExecutionEnvironment(workspaces, runtime.sandbox, runtime.warning)
+        zone = await asyncio.to_thread(local_zone)
+        environment = ExecutionEnvironment(
+            workspaces,
+            runtime.sandbox,
+            runtime.warning,
+            # The request of a run has its owner.
+            lambda request: ConversationSchedules(opened_store.schedules, request, config.redactor, zone),
+        )
         source = source_of(runtime)
         opening = (
             _open_queue_engine(source, opened_store, role, config, telemetry, environment)

@@ -5,7 +5,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import uuid4
 
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from maniple.schedules import ScheduleSpecification
     from maniple.store import Overlap, Schedule, ScheduleTick, Store
 
-_LOCAL_TIME = Path("/etc/localtime")
-_ZONES = "zoneinfo/"
 
 schedules = typer.Typer(
     name="schedule", no_args_is_help=True, help="Have the server start runs at given times."
@@ -80,7 +77,7 @@ def add_schedule(  # noqa: PLR0913 - typer reads the options from the signature
     Exit status: 0 added, 1 it cannot be stored, 2 wrong usage or settings.
     """
     from maniple.cli.process import WrongUsage
-    from maniple.schedules import ScheduleSpecification, ScheduleTiming
+    from maniple.schedules import ScheduleSpecification, ScheduleTiming, local_zone
 
     settings = read_settings(config)
     text = " ".join(task).encode("utf-8", "replace").decode().strip()
@@ -88,7 +85,7 @@ def add_schedule(  # noqa: PLR0913 - typer reads the options from the signature
         raise typer.BadParameter("the task is empty.", param_hint="TASK")
     if overlap not in ("skip", "queue", "cancel"):
         raise typer.BadParameter("is skip, queue or cancel.", param_hint="--overlap")
-    timing = ScheduleTiming(cron.strip(), at.strip(), zone or _local_zone())
+    timing = ScheduleTiming(cron.strip(), at.strip(), zone or local_zone())
     chosen: Overlap = overlap
     asked = ScheduleSpecification(timing, name, chosen, catch_up, str(uuid4()) if same_thread else None)
     try:
@@ -206,15 +203,11 @@ def show_next(
     \b
     Exit status: 0 printed, 1 it cannot be read, 2 wrong usage, or there is no such schedule.
     """
+    from maniple.schedules import local_zone
+
     if bool(schedule) == bool(cron):
         raise typer.BadParameter("give either a schedule or --cron.", param_hint="ID")
-    finish(_next(read_settings(config), schedule, (cron, zone or _local_zone()), count))
-
-
-def _local_zone() -> str:
-    """Return the IANA name of this machine's time zone; UTC where it is unknown."""
-    path = str(_LOCAL_TIME.resolve())
-    return path.rpartition(_ZONES)[2] if _ZONES in path else "UTC"
+    finish(_next(read_settings(config), schedule, (cron, zone or local_zone()), count))
 
 
 def _make_request(text: str, depth: Depth | None, budget: str, settings: "Settings") -> "RunRequest":

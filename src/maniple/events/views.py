@@ -267,6 +267,8 @@ def _describe_call(question: RunInterrupted) -> str:
         )
     else:
         head = f"{ASKED_BY_TEAM} May `{name}` be called?"
+        if times := payload.get("next_times"):
+            head += f" Next times: {_line(', '.join(map(str, times)))}."
         error = payload.get("error")
         head += f" The edited arguments are not valid: {_line(str(error))}" if error else ""
         options = "- `approve` or `yes`: call it\n- `no`, or `no` and why not: reject it"

@@ -27,6 +27,7 @@ from maniple.graph.nodes import (
     CoordinatorNode,
     PlannerNode,
     ReviewNode,
+    ScheduleNode,
     SoloNode,
     SupervisorNode,
     WorkerNode,
@@ -63,7 +64,7 @@ from maniple.types import (
 # A plan of 12 steps, each tried three times, is some eighty steps of the graph; LangGraph stops at 25.
 RECURSION_LIMIT = 500
 _ON_CALL = "maniple_on_call"
-_SILENT = ("clarify", "review", "solo")
+_SILENT = ("clarify", "review", "schedule", "solo")
 """Nodes without a turn of their own in the events."""
 
 
@@ -284,8 +285,9 @@ def build_graph(
             services.items, services.web_pictures, seen.read if seen is not None else None
         )
     nodes = _Nodes(scopes, rules.message_type, pictures)
-    nodes.add("coordinator", coordinator, "planner", "clarify", END, is_first=True)
+    nodes.add("coordinator", coordinator, "planner", "clarify", "schedule", END, is_first=True)
     nodes.add("clarify", ClarifyNode(), "coordinator")
+    nodes.add("schedule", ScheduleNode(), "coordinator")
     nodes.add("planner", planner, "supervisor", "review")
     nodes.add("review", ReviewNode(available, rules.max_plan_steps), "supervisor", "planner")
     nodes.add("supervisor", supervisor, *everyone, "planner", END)

@@ -59,6 +59,10 @@ class PrivateState(TypedDict, total=False):
     """What the plan of the previous request lacks, for the planner's prompt; "" for nothing."""
     request: str
     """The user's request together with the answers to the coordinator's questions about it."""
+    schedule: dict[str, str] | None
+    """The schedule that the coordinator proposes (`ScheduleWish`); None without one."""
+    schedule_note: str
+    """What became of the proposal, for the coordinator's next prompt; "" without one."""
     handed_step: Any
     """The only step of the plan as the coordinator wrote it (`handoff.find_step`); None without one."""
     locale: str

@@ -313,9 +313,10 @@ def _question(pause: InterruptView) -> str:
             if payload.get("reason") == "unknown_result":
                 lost = "was running when the program stopped. Its result is unknown:"
                 return "\n".join([f"{tool} {lost}", arguments, *_error(payload), _UNKNOWN])
-            return "\n".join(
-                [f"{tool} asks for approval. Its arguments:", arguments, *_error(payload), _APPROVAL]
-            )
+            times = ", ".join(map(str, payload.get("next_times") or ()))
+            lines = [f"{tool} asks for approval. Its arguments:", arguments]
+            lines += [f"Next times: {times}"] if times else []
+            return "\n".join([*lines, *_error(payload), _APPROVAL])
         case "question":
             words = payload.get("question")
             text = words if isinstance(words, str) else json.dumps(payload, ensure_ascii=False)

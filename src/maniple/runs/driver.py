@@ -167,6 +167,7 @@ class RunDriver:
                 is_watched=lambda: active.log.is_followed,
                 store_file=ArtifactSaver(self.services.store, record),
                 read_runs=partial(self._read_ended_runs, record),
+                schedules=self.environment.schedules(request) if self.environment.schedules else None,
                 stopped_work=stopped.shown(),
                 begun_at=stopped.begun_at,
             ),

@@ -10,8 +10,10 @@ from maniple.config import Settings
 from maniple.config.secrets import redactor_of
 from maniple.events import AgentEnded, Event
 from maniple.redaction import Redactor
+from maniple.runs.request import RunRequest
 from maniple.sandbox import Sandbox
 from maniple.scope.budget import Budget, Prices, load_prices
+from maniple.scope.schedules import RunSchedules
 from maniple.types import UnknownResultPolicy
 from maniple.workspace import Workspaces
 
@@ -53,6 +55,9 @@ class ExecutionEnvironment:
     """Notified after each step of a thread; stops the processes of a cancelled or deleted run."""
     warning: str = ""
     """A warning that is logged at the start of each run."""
+
+    schedules: Callable[[RunRequest], RunSchedules] | None = None
+    """What makes schedules for the owner of a run; None where nothing starts their runs."""
 
     def release_after_step(self, event: Event, thread_id: str) -> None:
         """Release the thread's sandbox slot after each step."""

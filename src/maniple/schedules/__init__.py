@@ -1,5 +1,6 @@
 """Schedules: runs that are started at their times, each time once."""
 
+from maniple.schedules.run_schedules import ConversationSchedules, local_zone
 from maniple.schedules.schedule_times import InvalidSchedule, list_next_times, next_time, parse_moment
 from maniple.schedules.scheduler import Scheduler, open_scheduler, read_request
 from maniple.schedules.specification import (
@@ -11,11 +12,13 @@ from maniple.schedules.specification import (
 )
 
 __all__ = [
+    "ConversationSchedules",
     "InvalidSchedule",
     "ScheduleSpecification",
     "ScheduleTiming",
     "Scheduler",
     "list_next_times",
+    "local_zone",
     "make_schedule",
     "next_time",
     "open_scheduler",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from maniple.evidence import Evidence
     from maniple.scope.answers import Asker
     from maniple.scope.inputs import EndedRun
+    from maniple.scope.schedules import RunSchedules
     from maniple.store.protocols import ToolCallLedger
 
 StoreFile = Callable[[str, str, bytes], Awaitable["str | None"]]
@@ -74,6 +75,8 @@ class RunScope:
 
     None where runs are not stored.
     """
+    schedules: RunSchedules | None = None
+    """Makes schedules for the owner of the run; None where nothing starts their runs."""
     stopped_work: Mapping[int, Sequence[str]] = field(default_factory=dict[int, Sequence[str]], compare=False)
     """The newest texts and calls of steps that were at work when the run was stopped, by their ids."""
     begun_at: Mapping[int, float] = field(default_factory=dict[int, float], compare=False)

@@ -253,6 +253,8 @@ def describe_question(question: RunInterrupted) -> str:
             return f"The edited plan is not valid: {escape_invisible(str(error))}" if error else ""
         case "approval":
             lines = [f"{_tool_name(payload)} asks for approval. Its arguments:", *_argument_lines(payload)]
+            if times := payload.get("next_times"):
+                lines.append(f"Next times: {escape_invisible(', '.join(map(str, times)))}")
             if error := payload.get("error"):
                 lines.append(f"The edited arguments are not valid: {escape_invisible(str(error))}")
             return "\n".join([*lines, *_unclear_lines(payload)])

@@ -50,6 +50,7 @@ from maniple.graph.clarification import ASK_TOOL, as_question, find_question, me
 from maniple.graph.earlier_turns import format_decided_turns
 from maniple.graph.follow_ups import complete_follow_up
 from maniple.graph.handoff import HANDOFF, PLAN_KEY, find_step, handoff_tool, is_handoff, locale_of
+from maniple.graph.nodes.schedule import find_wish, schedule_tool
 from maniple.graph.state import (
     ANSWER_MARK,
     PrivateState,
@@ -68,6 +69,7 @@ from maniple.llms import PartialAnswer, Shape, ShapeError, ask, ask_for, capabil
 from maniple.llms.context_windows import count_tokens, room_of
 from maniple.prompts import read_examples, render
 from maniple.scope.run_scope import current_meter, run_scope
+from maniple.scope.schedules import RunSchedules, ScheduleWish
 from maniple.search import SearchProvider, find_outage
 from maniple.text import without_thoughts
 from maniple.tools.files import NamedFiles
@@ -124,6 +126,8 @@ class _CoordinatorOutcome:
     answer: AIMessage | None = None
     request: str = ""
     question: str = ""
+    wish: ScheduleWish | None = None
+    """The schedule that it proposes."""
     sorted_for: str = ""
     language: str = ""
     summary: PrivateState = field(default_factory=PrivateState)
@@ -151,7 +155,7 @@ class CoordinatorNode:
 
     async def __call__(
         self, state: State, runtime: Runtime[Any]
-    ) -> Command[Literal["planner", "clarify", "__end__"]]:
+    ) -> Command[Literal["planner", "clarify", "schedule", "__end__"]]:
         options = RunOptions.of(runtime, state)
         files = await self.files() if self.files is not None else []
         state = with_private(state, files=files)
@@ -171,6 +175,8 @@ class CoordinatorNode:
             "request": outcome.request,
             "files": files,
             "unfinished": private_of(state).get("unfinished") or "",
+            "schedule": outcome.wish.arguments() if outcome.wish is not None else None,
+            "schedule_note": "",
             "handed_step": None,
             "unseen_pictures": list(outcome.unseen),
             "number_source": outcome.number_source,
@@ -180,6 +186,8 @@ class CoordinatorNode:
         if answer is not None and outcome.question:
             asking = as_question(outcome.question, answer.id)
             return Command(goto="clarify", update=make_update(asking, **fresh))
+        if outcome.wish is not None:
+            return Command(goto="schedule", update=make_update(**fresh))
         if answer is None or await asyncio.to_thread(is_handoff, answer):
             fresh["locale"] = options.locale or locale_of(answer) or outcome.language
             if answer is not None and self._members_for_a_step(state, options):
@@ -189,6 +197,8 @@ class CoordinatorNode:
         return Command(goto="__end__", update=make_update(reply, **fresh))
 
     async def _decide(self, state: State, options: RunOptions) -> _CoordinatorOutcome:
+        if note := private_of(state).get("schedule_note"):
+            return _CoordinatorOutcome(await self._report_schedule(state, note, options))
         if profile_of(self.model).sorts_by_grammar:
             return await self._compact(state, options)
         summary = await summarize_history(self.model, state)
@@ -196,14 +206,24 @@ class CoordinatorNode:
         may_ask = options.may_ask and run_scope().can_pause and asked < self.max_clarifications
         answer = await self._answer(with_private(state, **summary), options, may_ask)
         question = find_question(answer) if may_ask else ""
-        return _CoordinatorOutcome(answer, request=request, question=question, summary=summary)
+        wish = find_wish(answer) if _schedules_of(options) is not None else None
+        return _CoordinatorOutcome(answer, request=request, question=question, wish=wish, summary=summary)
+
+    async def _report_schedule(self, state: State, note: str, options: RunOptions) -> AIMessage:
+        """Return the words in which the user is told what became of a schedule."""
+        system = SystemMessage(render("scheduled", outcome=note, team=(), locale=options.locale))
+        answer = await self._asked(self.model, [system, *conversation_of(state)], announcement=0)
+        return answer if without_thoughts(answer.text) else answer.model_copy(update={"content": note})
 
     async def _answer(self, state: State, options: RunOptions, may_ask: bool) -> AIMessage:
         capabilities = capabilities_of(self.model)
         if capabilities.has("tools"):
             try:
                 handoff = handoff_tool(self._members_for_a_step(state, options))
-                model = self.model.bind_tools([handoff, ASK_TOOL] if may_ask else [handoff])
+                schedules = _schedules_of(options)
+                tools = [handoff, *([ASK_TOOL] if may_ask else [])]
+                tools += [schedule_tool(schedules.time_zone)] if schedules is not None else []
+                model = self.model.bind_tools(tools)
                 messages = await self._messages(state, options, tools=True, may_ask=may_ask)
                 return await self._asked(model, messages)
             except ModelError as error:
@@ -241,6 +261,7 @@ class CoordinatorNode:
             "coordinator",
             tools=tools,
             may_ask=may_ask,
+            may_schedule=tools and _schedules_of(options) is not None,
             members=format_briefs(members, roles),
             team=() if members else options.enabled(self.available),
             locale=options.locale,
@@ -330,6 +351,12 @@ class CoordinatorNode:
         except ShapeError:
             return False
         return found.changes
+
+
+def _schedules_of(options: RunOptions) -> RunSchedules | None:
+    """Return what makes schedules in the present run; None where the user cannot be asked about one."""
+    scope = run_scope()
+    return scope.schedules if options.may_ask and scope.can_pause else None
 
 
 def _find_unsaid(state: State, request: str, unseen: Sequence[str]) -> list[str]:

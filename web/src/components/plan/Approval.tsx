@@ -15,9 +15,11 @@ interface Waits {
 /** The call that a person decides on, in words and as it would run. */
 export function AskedCall({ waiting }: { waiting: Interrupt }) {
   const { tool, input } = askedCall(waiting);
+  const times = waiting.payload["next_times"];
   return (
     <>
       <p title={tool}>{callName(tool)}</p>
+      {Array.isArray(times) && times.length > 0 && <p>{texts.nextTimes(times.join(", "))}</p>}
       <div class="action">
         <Boundary><ProposedCall tool={tool} input={input} /></Boundary>
       </div>
@@ -29,6 +31,7 @@ export function AskedCall({ waiting }: { waiting: Interrupt }) {
 export function Approval({ waiting, answer }: Waits) {
   const given = JSON.stringify(waiting.payload["tool_input"] ?? {}, null, 2);
   const [isEdited, setEdited] = useState(false);
+  const canAllow = Object.hasOwn(waiting.payload["answers"] ?? { always: "" }, "always");
   if (waiting.payload["reason"] === "unknown_result") return <Unknown waiting={waiting} answer={answer} />;
   return (
     <>
@@ -36,7 +39,7 @@ export function Approval({ waiting, answer }: Waits) {
       {!isEdited && (
         <div class="row">
           <button class="main" onClick={() => void answer(approval)}>{texts.approve}</button>
-          <button title={texts.allowHint} onClick={() => void answer(allowance)}>{texts.allow}</button>
+          {canAllow && <button title={texts.allowHint} onClick={() => void answer(allowance)}>{texts.allow}</button>}
           <button onClick={() => setEdited(true)}>{texts.editCall}</button>
         </div>
       )}
