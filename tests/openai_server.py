@@ -23,6 +23,7 @@ A reply is a dict of any of:
     malformed_after  send what is no JSON after so many pieces, or early in an answer in one body
     error_after      send a chunk with the reply's `error` (a dict) after so many pieces, or as the one body
     times            use this reply so many times before the next one
+    about            only for requests with this text, such as those of one of several concurrent steps
     raw              the body, byte for byte (`surrogateescape` where it is no UTF-8), beside which only
                      `status`, `headers` and `times` count; `is_cut` drops the connection at its end;
                      it goes in pieces of `piece_bytes`
@@ -327,7 +328,9 @@ class OpenAIServer:
         self._turns[run, role] += 1
         if self._script.get("by_history"):
             turn = sum(message["role"] == "assistant" for message in body["messages"])
-        replies = [reply for reply in self._script[role] for _ in range(reply.get("times", 1))]
+        shown = "\n".join(map(_text, body["messages"]))
+        fitting = (one for one in self._script[role] if one.get("about", "") in shown)
+        replies = [reply for reply in fitting for _ in range(reply.get("times", 1))]
         due = json.dumps(replies[min(turn, len(replies) - 1)])
         return json.loads(fill_indices(due.replace("{run}", run), body["messages"])), f"{run}_{role}_{turn}"
 

@@ -15,6 +15,7 @@ export interface CodeResult {
 
 export interface SearchHit {
   title: string;
+  /** Its web address; "" for a document of the folder that is searched. */
   url: string;
   content: string;
   /** Its number among the sources of the run. */
@@ -44,6 +45,9 @@ export function outcomeOf({ tool, result }: Pick<Call, "tool" | "result">): Outc
   if (result === WAITS) return "waits";
   return hasFailed(tool, result) ? "failed" : "done";
 }
+
+/** The beginning of the addresses of documents in the folder that is searched. */
+const OF_FOLDER = "folder:";
 
 /** The tools whose result is a JSON array of hits. */
 export const SEARCHES = new Set(["tavily_search", "search_papers"]);
@@ -88,12 +92,12 @@ function firstLine(text: string): string {
 }
 
 /** The hits of a search; none if its result is something else, such as an error. */
-export function linksOf(result: string): SearchHit[] {
+export function hitsOf(result: string): SearchHit[] {
   const found = parsed(result);
   if (!Array.isArray(found)) return [];
   return found.filter(isSearchHit).map(({ title, url, content, cite }) => ({
     title: typeof title === "string" ? title : "",
-    url,
+    url: isWeb(url) ? url : "",
     content: typeof content === "string" ? content : "",
     cite: typeof cite === "number" ? cite : null,
   }));
@@ -101,7 +105,7 @@ export function linksOf(result: string): SearchHit[] {
 
 function isSearchHit(one: unknown): one is SearchHit {
   const url = (one as Partial<SearchHit> | null)?.url;
-  return typeof url === "string" && isWeb(url);
+  return typeof url === "string" && (isWeb(url) || url.startsWith(OF_FOLDER));
 }
 
 function isWeb(url: string): boolean {

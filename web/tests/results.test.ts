@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { runsOf } from "../src/ansi";
 import { lasted } from "../src/clock";
-import { linksOf, outcomeOf, pageOf, ranOf, reasonOf } from "../src/results";
+import { hitsOf, outcomeOf, pageOf, ranOf, reasonOf } from "../src/results";
 
-describe("the links of a search", () => {
-  it("are web addresses only, with their words and their number among the sources", () => {
+describe("the hits of a search", () => {
+  it("are web pages and documents of the folder only, with their words and their number among the sources", () => {
     const found = [
       { url: "https://e.test/a", title: "A", content: "About A.", cite: 3 },
       { url: "javascript:alert(1)" },
@@ -12,12 +12,14 @@ describe("the links of a search", () => {
       null,
       7,
       { url: "http://e.test/b", title: 5, cite: "4" },
+      { url: "folder:notes/a.md", title: "a.md", content: "Notes.", cite: 5 },
     ];
-    expect(linksOf(JSON.stringify(found))).toEqual([
+    expect(hitsOf(JSON.stringify(found))).toEqual([
       { url: "https://e.test/a", title: "A", content: "About A.", cite: 3 },
       { url: "http://e.test/b", title: "", content: "", cite: null },
+      { url: "", title: "a.md", content: "Notes.", cite: 5 },
     ]);
-    expect(linksOf("The search failed.")).toEqual([]);
+    expect(hitsOf("The search failed.")).toEqual([]);
   });
 });
 

@@ -11,13 +11,11 @@ from typing import Any
 
 from maniple.replay.event_lines import MAX_TEXT_LENGTH, EventLines, escape_for_script
 from maniple.replay.lenient_parsing import as_mapping, as_mappings, as_text, parse_json
-from maniple.replay.player import load_player
+from maniple.replay.player import load_player, title_of
 from maniple.run_files.markup import image_targets
 from maniple.run_files.pictures import Figure, FigureFinder, figure_address, load_picture
 from maniple.store import Artifact, EventRecord, RunRecord, Store
 from maniple.store.protocols import EVENT_PAGE_SIZE, read_event_pages
-
-_MAX_TITLE_LENGTH = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ async def build_replay(
     """
     first = await store.events.read(run.run_id, 0, EVENT_PAGE_SIZE)
     question = await _question(store, run, first)
-    title = (question.strip().splitlines() or [""])[0][:_MAX_TITLE_LENGTH].strip() or "maniple"
+    title = title_of(question)
     player = await asyncio.to_thread(load_player)
     enclosures = Enclosures(store, run, known, await _figures(store, run, finder), report)
     return Replay(title, player.policy, _pieces(store, run, title, question, enclosures))

@@ -34,6 +34,14 @@ _HEAD = """\
 _MARKUP = re.compile("<(?=!--|/?script)", re.I)
 
 
+_TITLE_CHARACTERS = 80
+
+
+def title_of(question: str) -> str:
+    """Return the title of the file for a question: the beginning of its first line."""
+    return (question.strip().splitlines() or [""])[0][:_TITLE_CHARACTERS].strip() or "maniple"
+
+
 def is_built() -> bool:
     """Return whether the page and the player, which are built together, are there."""
     return any(ASSETS.glob("*"))

@@ -15,6 +15,7 @@ export const en = {
   hello: "What should the team work on?",
   hint: "Ask a question, or describe a piece of work. The team plans it, does it, and reports.",
   examples: "Examples",
+  watchSample: "Watch a finished run",
   exampleQuestions: {
     search: { name: "Research", text: "How fast did solar and wind power grow worldwide in the last ten years? Compare them, and cite your sources." },
     sandbox: { name: "Data and charts", text: "Simulate 10,000 throws of two dice in Python, draw how often each sum comes, and compare it with theory." },

@@ -16,6 +16,7 @@ export const zh: typeof en = {
   hello: "团队要做什么？",
   hint: "提出问题或描述一项工作。团队会制定计划、执行并给出报告。",
   examples: "示例",
+  watchSample: "观看一次已完成的运行",
   exampleQuestions: {
     search: { name: "研究", text: "过去十年全球太阳能和风能增长有多快？请比较并注明来源。" },
     sandbox: { name: "数据与图表", text: "用 Python 模拟掷两枚骰子一万次，画出各点数之和的频率，并与理论值比较。" },

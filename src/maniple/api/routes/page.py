@@ -9,7 +9,8 @@ from pathlib import Path
 
 from fastapi import APIRouter, Request, Response
 
-from maniple.replay.player import NOT_BUILT
+from maniple.replay.player import NOT_BUILT, load_player
+from maniple.replay.sample import load_sample
 from maniple.runs import NotFound
 
 router = APIRouter(include_in_schema=False)
@@ -61,9 +62,18 @@ def _paths() -> dict[str, Path]:
 
 @cache
 def _read(path: Path) -> _File:
-    content = path.read_bytes()
+    return _pack(path.read_bytes(), _MEDIA_TYPES[path.suffix])
+
+
+def _pack(content: bytes, media_type: str) -> _File:
     etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-    return _File(content, gzip.compress(content, mtime=0), _MEDIA_TYPES[path.suffix], etag)
+    return _File(content, gzip.compress(content, mtime=0), media_type, etag)
+
+
+@cache
+def _read_sample() -> tuple[_File, str]:
+    """Return the recorded run as a file, and its content security policy."""
+    return _pack(load_sample().file(), _MEDIA_TYPES[".html"]), load_player().policy
 
 
 def _file(name: str) -> _File | None:
@@ -92,6 +102,14 @@ async def icon(request: Request) -> Response:
     return await _answer("icon.svg", request, _ASK_AGAIN)
 
 
+@router.get("/sample")
+async def sample(request: Request) -> Response:
+    """A recorded run, played as any other run is (`GET /api/runs/{run_id}/page`)."""
+    file, policy = await asyncio.to_thread(_read_sample)
+    guard = {**_GUARD, "content-security-policy": f"{policy}; frame-ancestors 'none'"}
+    return _send(file, request, _ASK_AGAIN, guard)
+
+
 @router.get("/diagram.html")
 async def drawing(request: Request) -> Response:
     """The frame in which the page lets diagrams be drawn."""
@@ -114,6 +132,10 @@ async def _answer(name: str, request: Request, cached: str, guard: dict[str, str
     file = await asyncio.to_thread(_file, name)
     if file is None:
         raise NotFound("The page has no such file." if _paths() else NOT_BUILT)
+    return _send(file, request, cached, guard)
+
+
+def _send(file: _File, request: Request, cached: str, guard: dict[str, str]) -> Response:
     headers = {**guard, "etag": file.etag, "cache-control": cached}
     if file.etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)

@@ -27,6 +27,9 @@ export function Hello() {
         </p>
       )}
       {!model && <Examples absent={new Set(others.map(({ part }) => part))} />}
+      <p>
+        <a class="watch" href="./sample#event=1" target="_blank" rel="noopener">{texts.watchSample}</a>
+      </p>
       {others.length > 0 && (
         <details class="absent">
           <summary>{texts.absent}</summary>
