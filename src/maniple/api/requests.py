@@ -145,7 +145,7 @@ SoleAgent = Annotated[str, Field(json_schema_extra={"enum": list(NO_AGENT)})]
 """The worker that answers alone; "" for the team. Validated like the members."""
 
 
-class _Ask(BaseModel):
+class TeamRequest(BaseModel):
     """The fields that all requests to the team share: those of LangManus, and optional extensions."""
 
     debug: bool | None = Field(default=False, description="For LangManus's client; has no effect.")
@@ -214,7 +214,11 @@ class _Ask(BaseModel):
         return self.budget.as_budget() if self.budget else Budget()
 
 
-class BatchRunOptions(_Ask):
+RUN_OPTIONS = tuple(name for name in TeamRequest.model_fields if name not in ("debug", "multitask_strategy"))
+"""The fields that are options of a new run."""
+
+
+class BatchRunOptions(TeamRequest):
     """The options of each run of a batch; `multitask_strategy` has no effect."""
 
     def as_run(self, owner: str, budget: Budget) -> RunRequest:
@@ -222,7 +226,7 @@ class BatchRunOptions(_Ask):
         return self._request([HumanMessage("")], None, owner, budget)
 
 
-class ChatRequest(_Ask):
+class ChatRequest(TeamRequest):
     """The body of `POST /api/chat/stream`."""
 
     model_config = ConfigDict(
@@ -245,7 +249,7 @@ class ChatRequest(_Ask):
         return self._request(messages, thread_id, owner, budget)
 
 
-class RunCreate(_Ask):
+class RunCreate(TeamRequest):
     """The body of `POST /api/threads/{thread_id}/runs`: `messages`, or `input` as one message of the user."""
 
     model_config = ConfigDict(
@@ -399,7 +403,7 @@ def check_sole_agent(name: str | None, alone: Iterable[Worker]) -> None:
         _refuse("value_error", "agent", f"Value error, {words}", name)
 
 
-def check_choices(ask: _Ask, runtime: Runtime) -> None:
+def check_choices(ask: TeamRequest, runtime: Runtime) -> None:
     """Raise the error of members, an agent or a model that a request names and the service does not have.
 
     That is a `RequestValidationError`, or `UnconfiguredModel`.

@@ -1,7 +1,7 @@
 """Events as server-sent events, framed so that the LangManus client can read them."""
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated
@@ -12,6 +12,7 @@ from sse_starlette import EventSourceResponse
 from sse_starlette.sse import SendTimeoutError
 from starlette.types import Message, Receive, Scope, Send
 
+from maniple.api.not_used import describe_not_used
 from maniple.errors import ManipleError, StoreError
 from maniple.events import (
     VIEWS,
@@ -59,13 +60,14 @@ def event_stream(
     *,
     timed: bool = False,
     on_leaving: Callable[[], Awaitable[object]] | None = None,
+    not_used: Sequence[str] = (),
 ) -> EventSourceResponse:
     """Return the response that streams a run's events from `start`.
 
     With `timed`, `at` is the last key of each event's data, if the time is known. The stream ends when the
     run's key is revoked, and the run continues. `on_leaving` is awaited when the client disconnects or stops
     reading. It also marks the stream as the answer to a request, which gets its closing events even when this
-    process stops before the run has ended.
+    process stops before the run has ended. `not_used` are the fields of that request without an effect.
     """
 
     async def left(_: Message) -> None:
@@ -74,7 +76,7 @@ def event_stream(
 
     return ClosingStream(
         _frames(service, run, start, timed=timed, is_answer=on_leaving is not None),
-        headers=HEADERS,
+        headers={**HEADERS, **describe_not_used(not_used)},
         media_type="text/event-stream; charset=utf-8",
         sep="\n",
         ping=service.settings.server.ping_seconds,  # pyright: ignore[reportArgumentType]

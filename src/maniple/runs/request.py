@@ -100,3 +100,8 @@ class AcceptedRun:
     after: int
     message_id: str = ""
     """The id of the message that the run got; "" where the request was none."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the run is that of the request, which was no answer or message to another one."""
+        return self.after == 0 and not self.message_id

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict
 
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.document import describe_stream
+from maniple.api.not_used import describe_not_used
 from maniple.api.protocols.chat_request import TEAM, ChatCompletionRequest, ChatQuestion, read_question
 from maniple.api.protocols.conversations import (
     AnsweredOf,
@@ -25,7 +26,7 @@ from maniple.api.protocols.conversations import (
     note_delivery,
     submit,
 )
-from maniple.api.protocols.following import describe_not_used, follow_run, read_ended, stream_frames
+from maniple.api.protocols.following import follow_run, read_ended, stream_frames
 from maniple.api.protocols.openai_errors import UnsupportedParameter, describe_error
 from maniple.api.protocols.run_choices import name_unknown
 from maniple.api.state import ServiceOf

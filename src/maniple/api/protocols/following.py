@@ -1,8 +1,7 @@
 """Following a run for a client of another protocol: its records, its end, and the stream to the client."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from urllib.parse import quote
 
 from starlette.types import Message
 
@@ -10,12 +9,9 @@ from maniple.api.sse import HEADERS, ClosingStream
 from maniple.runs import AcceptedRun, ServiceStopping
 from maniple.service import Service
 from maniple.store import EventRecord, RunRecord
-from maniple.text import fix_surrogates, shorten
 
 PING_SECONDS = 10
 """The longest silence of a stream."""
-_SHOWN_NAMES = 50
-_NAME_CHARACTERS = 100
 
 
 async def follow_run(service: Service, accepted: AcceptedRun) -> AsyncGenerator[EventRecord]:
@@ -42,14 +38,6 @@ async def read_ended(service: Service, run: RunRecord) -> RunRecord:
 def make_stopping_error() -> ServiceStopping:
     """Return the error of a stream that ends before its run, which goes on."""
     return ServiceStopping("The service is stopping. The run goes on; send the same request again.")
-
-
-def describe_not_used(names: Sequence[str]) -> dict[str, str]:
-    """Return the header that names the fields of a request that have no effect, percent-encoded."""
-    if not names:
-        return {}
-    shown = (fix_surrogates(shorten(name, _NAME_CHARACTERS)) for name in names[:_SHOWN_NAMES])
-    return {"x-maniple-not-used": ", ".join(quote(name, safe="[]") for name in shown)}
 
 
 def stream_frames(

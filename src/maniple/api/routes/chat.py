@@ -11,6 +11,7 @@ from sse_starlette import EventSourceResponse
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.document import RUN_STREAM
 from maniple.api.error_responses import error_responses
+from maniple.api.not_used import name_unused_options
 from maniple.api.requests import ChatRequest, check_budget, check_choices
 from maniple.api.sse import StreamStart, ViewQuery, event_stream
 from maniple.api.state import ServiceOf
@@ -36,7 +37,11 @@ _GIF: dict[int | str, dict[str, Any]] = {
 async def chat_stream(
     chat: ChatRequest, service: ServiceOf, caller: CallerOf, view: ViewQuery = "langmanus"
 ) -> EventSourceResponse:
-    """Ask the team; the answer is the stream of its work, from `run` to `final_session_state`."""
+    """Ask the team; the answer is the stream of its work, from `run` to `final_session_state`.
+
+    On a thread that waits for an answer, the newest message is the answer, and with `steer` it may become a
+    message to the run at work; then options of a new run have no effect, and `X-Maniple-Not-Used` names them.
+    """
     check_choices(chat, service.runtime)
     engine = service.engine
     budget = check_budget(chat.asked_budget(), service.settings.models)
@@ -49,7 +54,8 @@ async def chat_stream(
             await engine.cancel(accepted.run.run_id, accepted.run.owner)
 
     start = StreamStart(view, after_event=accepted.after)
-    return event_stream(service, accepted.run, start, on_leaving=leave)
+    not_used = name_unused_options(chat, accepted)
+    return event_stream(service, accepted.run, start, on_leaving=leave, not_used=not_used)
 
 
 @asynccontextmanager

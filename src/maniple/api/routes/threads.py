@@ -11,6 +11,7 @@ from fastapi import Body, Path, Query, Response
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.document import describe_location
 from maniple.api.error_responses import error_responses
+from maniple.api.not_used import describe_not_used, name_unused_options
 from maniple.api.requests import (
     PageBefore,
     PageLimit,
@@ -137,7 +138,8 @@ async def start_run(
 ) -> RunAccepted:
     """Start a run, which continues without clients.
 
-    On a thread that waits for an answer, it is the answer.
+    On a thread that waits for an answer, it is the answer, and with `steer` it may become a message to the
+    run at work; then options of a new run have no effect, and `X-Maniple-Not-Used` names them.
     """
     check_choices(ask, service.runtime)
     thread = await get_thread(service.store, thread_id, caller.owner)
@@ -145,4 +147,5 @@ async def start_run(
     request = ask.as_run(thread.thread_id, caller.owner, budget)
     accepted = await service.engine.submit(request)
     response.headers["location"] = f"/api/runs/{accepted.run.run_id}"
+    response.headers.update(describe_not_used(name_unused_options(ask, accepted)))
     return RunAccepted.of(accepted.run)

@@ -17,9 +17,10 @@ from sse_starlette import EventSourceResponse
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.document import describe_stream
 from maniple.api.error_responses import error_responses
+from maniple.api.not_used import describe_not_used
 from maniple.api.protocols.chat_request import TEAM
 from maniple.api.protocols.conversations import find_segment_start
-from maniple.api.protocols.following import describe_not_used, follow_run, read_ended, stream_frames
+from maniple.api.protocols.following import follow_run, read_ended, stream_frames
 from maniple.api.protocols.langgraph.accepting import accept_run, accept_runs
 from maniple.api.protocols.langgraph.assistants import UnsupportedRequest, make_assistant_id
 from maniple.api.protocols.langgraph.run_request import LangGraphRun, Modes
