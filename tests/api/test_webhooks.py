@@ -7,7 +7,7 @@ from threading import Thread
 import pytest
 
 from tests.api.in_process import open_service
-from tests.openai_server import SIMPLE
+from tests.openai_server import SIMPLE, reply
 
 pytestmark = pytest.mark.anyio
 
@@ -53,6 +53,27 @@ async def test_the_end_of_a_run_is_delivered_and_can_be_sent_again(model, tmp_pa
         assert len({one["webhook-id"] for one in received}) == 1 and len(received) == 2
         assert (await it.client.delete(path)).status_code == 204
         assert (await it.get("/api/webhooks"))["webhooks"] == []
+
+
+async def test_a_run_of_the_langgraph_api_may_name_a_webhook_that_reports_it(model, tmp_path, receiver):
+    url, received = receiver
+    model.reset({"coordinator": [reply("Hello!")] * 2})
+    async with open_service(model.base_url, tmp_path, fetch={"allow_private": ["127.0.0.0/8"]}) as it:
+        run = {"assistant_id": "maniple", "input": {"messages": "Hi"}, "webhook": url}
+        cron = {**run, "schedule": "0 8 * * 1", "enabled": False}
+        for statuses in (None, ["failed"]):
+            if statuses:
+                await it.client.post("/api/webhooks", json={"url": url, "statuses": statuses})
+            for path, body in (("/runs", run), ("/runs/crons", cron)):
+                refused = await it.client.post(path, json=body)
+                assert (refused.status_code, refused.json()["code"]) == (422, "unsupported")
+        made = await it.client.post("/api/webhooks", json={"url": url})
+        started = (await it.client.post("/runs", json=run)).raise_for_status()
+        assert "x-maniple-not-used" not in started.headers
+        [delivery] = await _delivered(it, made.headers["location"])
+        assert delivery["run_id"] == started.json()["run_id"]
+        assert len(received) == 1
+        assert (await it.client.post("/runs/crons", json=cron)).status_code == 200
 
 
 async def _delivered(it, path):

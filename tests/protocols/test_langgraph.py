@@ -328,6 +328,23 @@ async def test_a_copy_of_a_thread_has_its_state_and_goes_on_by_itself(
     await client.runs.cancel(thread, run["run_id"])
 
 
+async def test_a_state_is_not_written_and_a_run_not_deleted_alone(
+    client: LangGraphClient, model: OpenAIServer
+):
+    model.reset(TALK)
+    thread = await new_thread(client)
+    await client.runs.wait(thread, "maniple", input=asking("Hi"))
+    [run] = await client.runs.list(thread)
+    for refusal in (client.threads.update_state(thread, asking()), client.runs.delete(thread, run["run_id"])):
+        with pytest.raises(APIStatusError) as refused:
+            await refusal
+        assert refused.value.response.json()["code"] == "unsupported"
+    with pytest.raises(APIStatusError) as refused:
+        await client.threads.update_state(str(uuid4()), asking())
+    assert refused.value.response.status_code == 404
+    assert (await client.runs.list(thread)) == [run]
+
+
 @pytest.mark.parametrize(
     ("options", "status"),
     [

@@ -138,7 +138,8 @@ def test_a_task_is_worked_on_and_stays_after_a_reload(chat: Chat) -> None:
 
 def test_a_page_can_read_which_fields_have_no_effect(chat: Chat, server: ServerProcess) -> None:
     script = """async (address) => {
-        const body = JSON.stringify({ assistant_id: "maniple", input: { messages: "Hi" }, durability: "sync" });
+        const run = { assistant_id: "maniple", input: { messages: "Hi" }, durability: "sync" };
+        const body = JSON.stringify(run);
         const headers = { "content-type": "application/json" };
         const answer = await fetch(address, { method: "POST", body, headers });
         return answer.headers.get("x-maniple-not-used");

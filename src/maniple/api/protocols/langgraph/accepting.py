@@ -41,6 +41,7 @@ async def accept_run(service: Service, owner: str, name: str | None, given: Lang
     `NotFound`, `InvalidRun`, `UnsupportedRequest` and the errors of `Engine.submit`, `resume` and `retry`.
     """
     given.refuse_unsupported()
+    await require_webhook(service, owner, given.webhook)
     agent = find_agent(given.assistant_id, service)
     target = await _find_target(service, owner, name, makes=given.if_not_exists == "create")
     newest = target.newest
@@ -75,6 +76,23 @@ async def accept_runs(service: Service, owner: str, given: Sequence[LangGraphRun
             await service.engine.cancel(one.run.run_id, owner)
         raise
     return accepted
+
+
+async def require_webhook(service: Service, owner: str, url: str | None) -> None:
+    """Raise `UnsupportedRequest` for an address that is not sent the ends of the owner's runs anyway.
+
+    A webhook has a secret with which its receiver checks the messages, and an address that was checked: so it
+    is made before a run names it.
+    """
+    if not url:
+        return
+    for one in await service.store.webhooks.list(owner):
+        if one.url == url and not one.disabled and "completed" in one.statuses:
+            return
+    raise UnsupportedRequest(
+        "webhook is not an address of a webhook of this key that gets completed runs. Make it with "
+        "POST /api/webhooks, which returns the secret of its signatures; or leave it out."
+    )
 
 
 async def answer_run(

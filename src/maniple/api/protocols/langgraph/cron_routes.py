@@ -15,6 +15,7 @@ from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.error_responses import error_responses
 from maniple.api.not_used import describe_not_used
 from maniple.api.protocols.chat_request import TEAM
+from maniple.api.protocols.langgraph.accepting import require_webhook
 from maniple.api.protocols.langgraph.assistants import UnsupportedRequest, find_agent, make_assistant_id
 from maniple.api.protocols.langgraph.run_request import InvalidRun, LangGraphRun, read_messages
 from maniple.api.protocols.langgraph.thread_routes import ThreadPath
@@ -187,6 +188,7 @@ async def update_cron(
     """Change a cron, disable or enable it. Times while it is disabled are not caught up with."""
     response.headers.update(describe_not_used(given.not_used))
     given.refuse_unsupported()
+    await require_webhook(service, caller.owner, given.webhook)
     schedule = await _get(service, cron_id, caller.owner)
     changed = await asyncio.to_thread(_apply, given, schedule, service)
     if not await service.store.schedules.update(changed):
@@ -216,6 +218,7 @@ async def _get(service: Service, cron_id: str, owner: str) -> Schedule:
 
 async def _create(service: Service, owner: str, given: CronCreate, thread_id: str | None) -> CronView:
     given.refuse_unsupported()
+    await require_webhook(service, owner, given.webhook)
     await require_room(service.store.schedules, owner)
     request = given.read_request(service, owner)
     timing = ScheduleTiming(given.schedule.strip(), "", given.timezone or "UTC")

@@ -21,7 +21,7 @@ Modes = Annotated[
     Field(min_length=1, max_length=10),
 ]
 """What a stream has; `messages` is another name of `messages-tuple`."""
-_REFUSED = ("interrupt_before", "interrupt_after", "webhook", "after_seconds", "feedback_keys")
+_REFUSED = ("interrupt_before", "interrupt_after", "after_seconds", "feedback_keys")
 """Fields that promise what the service does not do."""
 _WITHOUT_LOSS = (
     *_REFUSED,
@@ -90,6 +90,8 @@ class LangGraphRun(BaseModel):
     on_completion: Literal["delete", "keep"] | None = None
     checkpoint: RunCheckpoint | None = None
     checkpoint_id: str | None = None
+    webhook: str | None = Field(None, max_length=2_000)
+    """The address of a webhook of the key, which is sent the end of the run as that of every run."""
 
     def refuse_unsupported(self) -> None:
         """Raise `UnsupportedRequest` for the first field that promises what the service does not do."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
 
 from fastapi import Body, Header, Path, Query, Response
-from fastapi.responses import StreamingResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from sse_starlette import EventSourceResponse
 
@@ -412,6 +412,24 @@ async def _get_run(service: Service, name: str, run_id: str, owner: str) -> RunR
     if run.thread_id != thread.thread_id:
         raise NotFound("The thread has no such run.")
     return run
+
+
+@router.delete(
+    "/threads/{thread_id}/runs/{run_id}",
+    status_code=422,
+    summary="Refuse to delete a run",
+    response_class=JSONResponse,
+    responses=error_responses(404),
+)
+async def refuse_deletion(
+    thread_id: ThreadPath, run_id: _RunPath, service: ServiceOf, caller: CallerOf
+) -> None:
+    """Answer 422 (`unsupported`): what follows in a conversation builds on each of its runs."""
+    await _get_run(service, thread_id, run_id, caller.owner)
+    raise UnsupportedRequest(
+        "A run cannot be deleted alone: its messages and files are those of its thread. Delete the thread, "
+        "or go on without the run on a branch of it."
+    )
 
 
 @router.get(

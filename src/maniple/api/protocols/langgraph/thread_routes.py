@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from uuid import uuid4
 
 from fastapi import Body, Path, Response
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from maniple.api.auth import CallerOf, keyed_router
@@ -279,6 +280,22 @@ async def read_state(thread_id: ThreadPath, service: ServiceOf, caller: CallerOf
     """The newest state."""
     history = await _read_history(service, thread_id, caller.owner)
     return history.state(len(history.transcripts))
+
+
+@router.post(
+    "/threads/{thread_id}/state",
+    status_code=422,
+    summary="Refuse to write the state of a thread",
+    response_class=JSONResponse,
+    responses=error_responses(404),
+)
+async def refuse_state(thread_id: ThreadPath, service: ServiceOf, caller: CallerOf) -> None:
+    """Answer 422 (`unsupported`): a state is what the runs of a thread have done, and nothing else."""
+    await get_thread(service.store, thread_id, caller.owner)
+    raise UnsupportedRequest(
+        "The state of a thread comes from its runs and cannot be written. Send messages as the input of a "
+        "run, an earlier conversation before the first question of a new thread; title and metadata by PATCH."
+    )
 
 
 @router.get(
