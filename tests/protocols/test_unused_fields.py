@@ -8,7 +8,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from tests.openai_server import OpenAIServer, reply
+from tests.openai_server import OpenAIServer, call, reply
 from tests.serving import ServerProcess
 
 pytestmark = pytest.mark.anyio
@@ -102,6 +102,29 @@ async def test_the_metadata_of_a_thread_is_stored_merged_and_searched(http: http
     assert (await http.get(f"{path}/state")).json()["metadata"]["user"] == user
 
 
+async def test_searches_counts_and_states_name_what_they_do_not_use(http: httpx.AsyncClient):
+    run = (await http.post("/runs", json=RUN)).json()
+    thread = f"/threads/{run['thread_id']}"
+    bodies: dict[str, dict[str, Any]] = {
+        "/assistants/search": {},
+        "/threads": {},
+        "/threads/search": {"limit": 1},
+        "/threads/count": {"status": "idle"},
+        "/runs/crons/search": {"limit": 1},
+        "/runs/crons/count": {},
+        "/runs/cancel": {"thread_id": run["thread_id"]},
+        f"{thread}/history": {"limit": 1},
+        f"{thread}/state/checkpoint": {"checkpoint": {"checkpoint_id": None, "checkpoint_ns": ""}},
+    }
+    for path, body in bodies.items():
+        assert named(await http.post(path, json=body)) == []
+        assert named(await http.post(path, json={**body, "colour": "red", "size": None})) == ["colour"]
+    assert named(await http.patch(thread, json={"colour": "red"})) == ["colour"]
+    assert named(await http.post("/runs/crons/search", json={"select": ["cron_id"]})) == ["select"]
+    state = {"checkpoint": {}, "subgraphs": True}
+    assert named(await http.post(f"{thread}/state/checkpoint", json=state)) == ["subgraphs"]
+
+
 async def test_an_unknown_checkpoint_of_a_history_is_no_full_history(http: httpx.AsyncClient):
     run = (await http.post("/runs", json=RUN)).json()
     path = f"/threads/{run['thread_id']}/history"
@@ -117,6 +140,29 @@ async def test_a_cron_names_what_its_runs_do_not_use_and_refuses_an_answer(http:
     assert (await http.delete(f"/runs/crons/{made.json()['cron_id']}")).status_code == 204
     refused = await http.post("/runs/crons", json={**cron, "command": {"resume": 1}})
     assert (refused.status_code, refused.json()["code"]) == (422, "unsupported")
+
+
+async def test_an_input_of_ag_ui_names_what_it_does_not_use(http: httpx.AsyncClient, model: OpenAIServer):
+    asks = [call("ask_user", question="Which?"), reply("Yes."), reply("Yes.")]
+    model.reset({"coordinator": asks})
+    thread = {"threadId": str(uuid4()), "forwardedProps": {"depth": "quick"}}
+    message = {"id": "m", "role": "user", "content": "Hello"}
+    asked = {**thread, "runId": "1", "messages": [message], "colour": "red", "parentRunId": "0"}
+    first = events_of(await http.post("/ag-ui", json=asked))
+    assert first[0]["metadata"]["maniple"]["notUsed"] == ["colour", "parentRunId"]
+    [pause] = first[-1]["outcome"]["interrupts"]
+    entry = {"interruptId": pause["id"], "status": "resolved", "payload": "That", "colour": "red"}
+    answer = {**thread, "runId": "2", "messages": [message], "resume": [{**entry, "metadata": {"a": 1}}]}
+    second = events_of(await http.post("/ag-ui", json=answer))
+    unused = ["forwardedProps.depth", "resume.0.colour", "resume.0.metadata"]
+    assert second[0]["metadata"]["maniple"]["notUsed"] == unused
+    assert second[-1]["outcome"]["type"] == "success"
+
+
+def events_of(answer: httpx.Response) -> list[Any]:
+    """Return the events of AG-UI in an answer."""
+    lines = answer.raise_for_status().text.splitlines()
+    return [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
 
 
 async def test_the_metadata_of_a_response_is_stored_and_of_a_completion_named(http: httpx.AsyncClient):

@@ -26,6 +26,7 @@ from ag_ui.core import (
     UserMessage,
 )
 from langchain_core.messages import HumanMessage
+from pydantic import BaseModel
 from sse_starlette import EventSourceResponse
 
 from maniple.api.auth import CallerOf, keyed_router
@@ -87,7 +88,7 @@ async def run_agent(
             is_repeated=True,
             prepare=lambda thread: store_files(service, owner, thread, asked.files),
         )
-    stream = _Stream(service, given, accepted, (thread_id, owner), asked.not_used if asked else ())
+    stream = _Stream(service, given, accepted, (thread_id, owner), _name_unused(given, asked))
     return stream_frames(stream.frames(needs_messages=not given.messages))
 
 
@@ -98,7 +99,6 @@ class _AskedMessage:
     message: HumanMessage
     choices: RunChoices
     files: list[SentFile] = field(default_factory=list[SentFile])
-    not_used: list[str] = field(default_factory=list[str])
 
 
 def _read_input(given: RunAgentInput) -> _AskedMessage | None:
@@ -115,13 +115,27 @@ def _read_input(given: RunAgentInput) -> _AskedMessage | None:
         asked = _AskedMessage(HumanMessage(""), read_choices("forwardedProps", props))
     except InvalidChoice as error:
         raise InvalidInput(f"{error.place}: {error}") from error
-    asked.not_used += name_unknown("forwardedProps", props)
-    asked.not_used += [name for name in ("tools", "context", "state") if getattr(given, name)]
     content = cast("str | list[str | dict[Any, Any]]", _read_content(newest, asked))
     asked.message = HumanMessage(content=content)
     if not asked.message.content:
         raise InvalidInput("The last message is empty: give it text or a picture.")
     return asked
+
+
+def _name_unused(given: RunAgentInput, asked: _AskedMessage | None) -> list[str]:
+    """Return the names of what an input has that has no effect; without a question, options have none."""
+    props = _mapping(given.forwarded_props)
+    names = name_unknown("forwardedProps", props) if asked else [f"forwardedProps.{key}" for key in props]
+    names += [name for name in ("tools", "context", "state") if getattr(given, name)]
+    names += _name_extra("", given) + (["parentRunId"] if given.parent_run_id else [])
+    for place, entry in enumerate(given.resume or ()):
+        names += _name_extra(f"resume.{place}.", entry)
+        names += [f"resume.{place}.metadata"] if entry.metadata else []
+    return fix_surrogates(names)
+
+
+def _name_extra(prefix: str, part: BaseModel) -> list[str]:
+    return [f"{prefix}{name}" for name, value in (part.model_extra or {}).items() if value is not None]
 
 
 def _read_content(message: UserMessage, asked: _AskedMessage) -> str | list[dict[str, Any]]:

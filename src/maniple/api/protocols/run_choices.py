@@ -1,9 +1,9 @@
 """The options of a run that a client of another protocol sends beside its messages."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from maniple.graph import RunOptions
 from maniple.service.views import ThreadId
@@ -33,6 +33,21 @@ class RunChoices(BaseModel):
             depth=self.depth or "",
             report_style=self.report_style or "",
         )
+
+
+class OpenBody(BaseModel):
+    """A body that may have other fields, which have no effect."""
+
+    model_config = ConfigDict(extra="allow")
+    without_effect: ClassVar[tuple[str, ...]] = ()
+    """Known fields that are read and change nothing."""
+
+    @property
+    def not_used(self) -> list[str]:
+        """The names of what it has that has no effect."""
+        idle = {name: getattr(self, name) for name in self.without_effect}
+        given = {**idle, **(self.model_extra or {})}
+        return fix_surrogates([name for name, value in given.items() if value is not None])
 
 
 class InvalidChoice(ValueError):

@@ -6,13 +6,14 @@ from importlib.metadata import version
 from typing import Annotated, Any
 from uuid import UUID, uuid5
 
-from fastapi import Path, Query
+from fastapi import Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from maniple.api.auth import keyed_router
 from maniple.api.error_responses import error_responses
 from maniple.api.protocols.chat_request import TEAM
-from maniple.api.protocols.run_choices import RunChoices
+from maniple.api.protocols.following import describe_not_used
+from maniple.api.protocols.run_choices import OpenBody, RunChoices
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError
 from maniple.runs import NotFound
@@ -59,10 +60,10 @@ class AssistantView(BaseModel):
     updated_at: datetime
 
 
-class AssistantSearch(BaseModel):
+class AssistantSearch(OpenBody):
     """Which assistants are looked for."""
 
-    model_config = ConfigDict(title="LangGraphAssistantSearch")
+    model_config = ConfigDict(extra="allow", title="LangGraphAssistantSearch")
 
     graph_id: str | None = None
     name: str | None = None
@@ -127,8 +128,11 @@ async def read_info() -> ServiceInfo:
 
 
 @router.post("/assistants/search", summary="List the assistants", responses=error_responses())
-async def search_assistants(search: AssistantSearch, service: ServiceOf) -> list[AssistantView]:
+async def search_assistants(
+    search: AssistantSearch, response: Response, service: ServiceOf
+) -> list[AssistantView]:
     """The team, and the agents that answer alone."""
+    response.headers.update(describe_not_used(search.not_used))
     found = [_describe(name, service) for name in (TEAM, *service.runtime.alone)]
     wanted = [one for one in found if _matches(one, search)]
     return wanted[search.offset : search.offset + search.limit]

@@ -20,6 +20,7 @@ from maniple.api.protocols.langgraph.assistants import UnsupportedRequest, find_
 from maniple.api.protocols.langgraph.run_request import InvalidRun, LangGraphRun, read_messages
 from maniple.api.protocols.langgraph.thread_routes import ThreadPath
 from maniple.api.protocols.langgraph.transcripts import format_time
+from maniple.api.protocols.run_choices import OpenBody
 from maniple.api.state import ServiceOf
 from maniple.runs import NotFound, RunRequest
 from maniple.schedules import (
@@ -105,7 +106,7 @@ class CronUpdate(CronRun):
     schedule: _Cron | None = None
 
 
-class CronFilter(BaseModel):
+class CronFilter(OpenBody):
     """Which crons are counted."""
 
     assistant_id: str | None = None
@@ -117,7 +118,8 @@ class CronFilter(BaseModel):
 class CronSearch(CronFilter):
     """Which crons are looked for, newest first. `select` has no effect: all fields are sent."""
 
-    model_config = ConfigDict(title="LangGraphCronSearch")
+    model_config = ConfigDict(extra="allow", title="LangGraphCronSearch")
+    without_effect = ("select",)
 
     limit: int = Field(10, ge=1, le=1000)
     offset: int = Field(0, ge=0)
@@ -167,18 +169,26 @@ async def create_thread_cron(
 
 
 @router.post("/runs/crons/search", summary="Find crons", responses=error_responses())
-async def search_crons(search: CronSearch, service: ServiceOf, caller: CallerOf) -> list[CronView]:
+async def search_crons(
+    search: CronSearch, response: Response, service: ServiceOf, caller: CallerOf
+) -> list[CronView]:
     """The key's crons, newest first."""
+    response.headers.update(describe_not_used(search.not_used))
     found = [one async for one in _find_all(service, caller.owner, search)]
     return [*islice(found, search.offset, search.offset + search.limit)]
 
 
 @router.post("/runs/crons/count", summary="Count crons", responses=error_responses())
 async def count_crons(
-    service: ServiceOf, caller: CallerOf, search: Annotated[CronFilter | None, Body()] = None
+    response: Response,
+    service: ServiceOf,
+    caller: CallerOf,
+    search: Annotated[CronFilter | None, Body()] = None,
 ) -> int:
     """The number of the key's crons."""
-    return len([one async for one in _find_all(service, caller.owner, search or CronFilter())])
+    wanted = search or CronFilter()
+    response.headers.update(describe_not_used(wanted.not_used))
+    return len([one async for one in _find_all(service, caller.owner, wanted)])
 
 
 @router.patch("/runs/crons/{cron_id}", summary="Change a cron", responses=error_responses(404, 409))

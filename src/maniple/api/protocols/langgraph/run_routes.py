@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
 
 from fastapi import Body, Header, Path, Query, Response
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from sse_starlette import EventSourceResponse
 
@@ -32,6 +32,7 @@ from maniple.api.protocols.langgraph.transcripts import (
     open_transcript,
     read_transcripts,
 )
+from maniple.api.protocols.run_choices import OpenBody
 from maniple.api.sse import HEADERS
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError, StoreError
@@ -92,10 +93,10 @@ class JoinQuery(BaseModel):
     cancel_on_disconnect: bool = False
 
 
-class CancelSelection(BaseModel):
+class CancelSelection(OpenBody):
     """The runs of a thread that are cancelled: those with these ids, or all with a status."""
 
-    model_config = ConfigDict(title="LangGraphRunsCancel")
+    model_config = ConfigDict(extra="allow", title="LangGraphRunsCancel")
 
     thread_id: str | None = None
     run_ids: list[str] | None = Field(None, max_length=100)
@@ -364,8 +365,11 @@ async def wait_for_new_run_alone(
 
 
 @router.post("/runs/cancel", status_code=204, summary="Cancel runs", responses=error_responses(404, 409))
-async def cancel_runs(selection: CancelSelection, service: ServiceOf, caller: CallerOf) -> None:
+async def cancel_runs(
+    selection: CancelSelection, response: Response, service: ServiceOf, caller: CallerOf
+) -> None:
     """Cancel runs of a thread."""
+    response.headers.update(describe_not_used(selection.not_used))
     if selection.thread_id is None:
         raise UnsupportedRequest("Name the thread_id whose runs are to be cancelled.")
     thread = await get_thread(service.store, selection.thread_id, caller.owner)
@@ -414,13 +418,7 @@ async def _get_run(service: Service, name: str, run_id: str, owner: str) -> RunR
     return run
 
 
-@router.delete(
-    "/threads/{thread_id}/runs/{run_id}",
-    status_code=422,
-    summary="Refuse to delete a run",
-    response_class=JSONResponse,
-    responses=error_responses(404),
-)
+@router.delete("/threads/{thread_id}/runs/{run_id}", include_in_schema=False)
 async def refuse_deletion(
     thread_id: ThreadPath, run_id: _RunPath, service: ServiceOf, caller: CallerOf
 ) -> None:

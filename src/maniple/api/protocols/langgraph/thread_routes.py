@@ -10,12 +10,12 @@ from typing import Annotated, Any, Literal
 from uuid import uuid4
 
 from fastapi import Body, Path, Response
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.error_responses import error_responses
 from maniple.api.protocols.chat_request import TEAM
+from maniple.api.protocols.following import describe_not_used
 from maniple.api.protocols.langgraph.assistants import UnsupportedRequest, make_assistant_id
 from maniple.api.protocols.langgraph.interrupts import describe_interrupts
 from maniple.api.protocols.langgraph.run_request import MAX_METADATA_CHARACTERS, ClientMetadata
@@ -26,6 +26,7 @@ from maniple.api.protocols.langgraph.transcripts import (
     make_values,
     read_transcripts,
 )
+from maniple.api.protocols.run_choices import OpenBody
 from maniple.api.routes import threads as conversations
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError
@@ -68,7 +69,7 @@ class LangGraphThread(BaseModel):
     interrupts: dict[str, list[dict[str, Any]]] = {}
 
 
-class LangGraphThreadCreate(BaseModel):
+class LangGraphThreadCreate(OpenBody):
     """A new conversation; without a `thread_id` it gets a new id."""
 
     thread_id: ThreadId | None = None
@@ -78,14 +79,14 @@ class LangGraphThreadCreate(BaseModel):
     ttl: Any = None
 
 
-class LangGraphThreadUpdate(BaseModel):
+class LangGraphThreadUpdate(OpenBody):
     """What changes: the metadata that is given; the rest of it stays."""
 
     metadata: ClientMetadata | None = None
     ttl: Any = None
 
 
-class ThreadFilter(BaseModel):
+class ThreadFilter(OpenBody):
     """Which threads are counted."""
 
     metadata: dict[str, Any] | None = None
@@ -96,7 +97,7 @@ class ThreadFilter(BaseModel):
 class ThreadSearch(ThreadFilter):
     """Which threads are looked for, and in which order. `select` names the fields that are needed."""
 
-    model_config = ConfigDict(title="LangGraphThreadSearch")
+    model_config = ConfigDict(extra="allow", title="LangGraphThreadSearch")
 
     ids: list[str] | None = None
     limit: int = Field(10, ge=1, le=1000)
@@ -114,14 +115,16 @@ class CheckpointChoice(BaseModel):
     checkpoint_id: str | None = None
 
 
-class StateAtCheckpoint(BaseModel):
-    """Which state is read."""
+class StateAtCheckpoint(OpenBody):
+    """Which state is read. `subgraphs` has no effect: a state has none."""
+
+    without_effect = ("subgraphs",)
 
     checkpoint: CheckpointChoice
     subgraphs: bool | None = None
 
 
-class HistorySearch(BaseModel):
+class HistorySearch(OpenBody):
     """Which states are read: at most `limit`, newest first, of those before the state `before`."""
 
     limit: int = Field(10, ge=1, le=1000)
@@ -147,10 +150,14 @@ def _with_not_used(view: LangGraphThread, given: Mapping[str, Any] | None) -> La
 
 @router.post("/threads", summary="Make a thread", responses=error_responses(409))
 async def create_thread(
-    service: ServiceOf, caller: CallerOf, new: Annotated[LangGraphThreadCreate | None, Body()] = None
+    response: Response,
+    service: ServiceOf,
+    caller: CallerOf,
+    new: Annotated[LangGraphThreadCreate | None, Body()] = None,
 ) -> LangGraphThread:
     """Create a conversation. `supersteps` and `ttl` are refused."""
     given = new or LangGraphThreadCreate()
+    response.headers.update(describe_not_used(given.not_used))
     if given.supersteps or given.ttl:
         raise UnsupportedRequest("supersteps and ttl are not supported here. Leave them out.")
     name = given.thread_id or str(uuid4())
@@ -191,8 +198,11 @@ def _read_metadata(
 
 
 @router.post("/threads/search", summary="Find threads", responses=error_responses())
-async def search_threads(search: ThreadSearch, service: ServiceOf, caller: CallerOf) -> list[LangGraphThread]:
+async def search_threads(
+    search: ThreadSearch, response: Response, service: ServiceOf, caller: CallerOf
+) -> list[LangGraphThread]:
     """The key's conversations with this metadata and status, the newest first unless `sort_by` is given."""
+    response.headers.update(describe_not_used(search.not_used))
     end = search.offset + search.limit
     is_newest_first = search.sort_by in (None, "created_at") and search.sort_order != "asc"
     found: list[LangGraphThread] = []
@@ -212,8 +222,11 @@ async def search_threads(search: ThreadSearch, service: ServiceOf, caller: Calle
 
 
 @router.post("/threads/count", summary="Count threads", responses=error_responses())
-async def count_threads(search: ThreadFilter, service: ServiceOf, caller: CallerOf) -> int:
+async def count_threads(
+    search: ThreadFilter, response: Response, service: ServiceOf, caller: CallerOf
+) -> int:
     """The number of the key's conversations with this metadata and status."""
+    response.headers.update(describe_not_used(search.not_used))
     return len([one async for one in _find(service, caller.owner, search)])
 
 
@@ -238,9 +251,14 @@ async def read_thread(thread_id: ThreadPath, service: ServiceOf, caller: CallerO
 
 @router.patch("/threads/{thread_id}", summary="Change a thread", responses=error_responses(404))
 async def update_thread(
-    thread_id: ThreadPath, change: LangGraphThreadUpdate, service: ServiceOf, caller: CallerOf
+    thread_id: ThreadPath,
+    change: LangGraphThreadUpdate,
+    response: Response,
+    service: ServiceOf,
+    caller: CallerOf,
 ) -> LangGraphThread:
     """Change the metadata, of which `title` is the title of the conversation."""
+    response.headers.update(describe_not_used(change.not_used))
     if change.ttl:
         raise UnsupportedRequest("ttl is not supported here. Leave it out.")
     thread = await get_thread(service.store, thread_id, caller.owner)
@@ -282,13 +300,7 @@ async def read_state(thread_id: ThreadPath, service: ServiceOf, caller: CallerOf
     return history.state(len(history.transcripts))
 
 
-@router.post(
-    "/threads/{thread_id}/state",
-    status_code=422,
-    summary="Refuse to write the state of a thread",
-    response_class=JSONResponse,
-    responses=error_responses(404),
-)
+@router.post("/threads/{thread_id}/state", include_in_schema=False)
 async def refuse_state(thread_id: ThreadPath, service: ServiceOf, caller: CallerOf) -> None:
     """Answer 422 (`unsupported`): a state is what the runs of a thread have done, and nothing else."""
     await get_thread(service.store, thread_id, caller.owner)
@@ -319,9 +331,14 @@ async def read_earlier_state(
     responses=error_responses(404),
 )
 async def read_state_at_checkpoint(
-    thread_id: ThreadPath, given: StateAtCheckpoint, service: ServiceOf, caller: CallerOf
+    thread_id: ThreadPath,
+    given: StateAtCheckpoint,
+    response: Response,
+    service: ServiceOf,
+    caller: CallerOf,
 ) -> StateView:
     """The same, by a checkpoint; without a `checkpoint_id` the newest state."""
+    response.headers.update(describe_not_used(given.not_used))
     return await _find_state(service, thread_id, caller.owner, given.checkpoint.checkpoint_id)
 
 
@@ -329,9 +346,10 @@ async def read_state_at_checkpoint(
     "/threads/{thread_id}/history", summary="Read all states of a thread", responses=error_responses(404)
 )
 async def read_history(
-    thread_id: ThreadPath, search: HistorySearch, service: ServiceOf, caller: CallerOf
+    thread_id: ThreadPath, search: HistorySearch, response: Response, service: ServiceOf, caller: CallerOf
 ) -> list[StateView]:
     """The states after each run, newest first. A thread without runs has none."""
+    response.headers.update(describe_not_used(search.not_used))
     history = await _read_history(service, thread_id, caller.owner)
     before = search.before.checkpoint_id if isinstance(search.before, CheckpointChoice) else search.before
     chosen = search.checkpoint.checkpoint_id if search.checkpoint else None
