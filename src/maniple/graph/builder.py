@@ -38,7 +38,7 @@ from maniple.graph.sent_pictures import SentPictures
 from maniple.graph.state import RunOptions, State, TeamInput, make_update
 from maniple.graph.steering import MessageLead
 from maniple.graph.waves import Waves
-from maniple.langgraph_internals import find_checkpointer, stores_only_at_the_end
+from maniple.langgraph_internals import CHECKPOINTER, stores_only_at_the_end
 from maniple.llms import ChatModels
 from maniple.scope.budget import Budget, Prices
 from maniple.scope.context import SCOPE_KEY, configurable
@@ -158,9 +158,10 @@ class Team(CompiledStateGraph[Any, RunOptions, Any, Any]):
         """
         given = {**configurable(), **(config or {}).get("configurable", {})}
         own = cast("object", self.checkpointer)  # pyright: ignore[reportUnknownMemberType] - LangGraph's type
-        is_stored = isinstance(own, BaseCheckpointSaver) or find_checkpointer({"configurable": given})
+        # What a parent lends takes the place of the team's own, also a parent that has none.
+        is_stored = own is not False and isinstance(given.get(CHECKPOINTER, own), BaseCheckpointSaver)
         is_decided = options.get("durability") or "checkpoint_during" in options
-        return bool(is_stored) and not is_decided and not stores_only_at_the_end(given)
+        return is_stored and not is_decided and not stores_only_at_the_end(given)
 
     async def _resumed(self, config: RunnableConfig) -> Any:
         """Return the input that does the missing steps of an ended run again; None for any other run."""
