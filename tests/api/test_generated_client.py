@@ -82,6 +82,13 @@ def test_a_run_is_reviewed_followed_resumed_and_cancelled(
         rest = frames_in(call("runs.follow_run", run, after=after).content, package)
         assert [int(frame.id) for frame, _ in waiting + rest] == list(range(1, len(waiting + rest) + 1))
         assert "4" in rest[-1][1].messages[-1].content
+        stored: list[Any] = []
+        while (page := call("runs.read_events", run, after=len(stored), limit=7).parsed).events:
+            assert (page.status, page.next_after) == ("completed", page.events[-1].number)
+            stored += page.events
+        assert [one.number for one in stored] == list(range(1, len(stored) + 1))
+        assert {type(one.data).__name__ for one in stored} >= {"RunStarted", "PlanChanged", "SessionState"}
+        assert stored[-1].data.messages[-1].content == rest[-1][1].messages[-1].content
         assert call("runs.read_run", run).parsed.status == "completed"
 
         model.reset({"coordinator": [reply("Hello!", hang=True)]})

@@ -2,6 +2,7 @@
 
 import re
 import time
+from typing import Any
 
 import pytest
 
@@ -37,3 +38,22 @@ async def test_events_that_an_earlier_version_stored_have_no_time(it: InProcessS
     assert (
         await it.client.get(path)
     ).text == f"id: {len(whole) + 1}\nevent: error\ndata: {later[0].data}\n\n"
+
+
+async def test_a_page_of_stored_events_is_what_the_live_view_sends(it: InProcessService):
+    run = await it.run()
+    path = f"/api/runs/{run['run_id']}/events"
+    frames = numbered((await it.client.get(f"{path}?view=live")).text)
+    live = [(number, data) for number, (_, data) in frames]
+    found: list[Any] = []
+    after = 0
+    while (page := (await it.client.get(f"{path}/page?after={after}&limit=9")).json())["events"]:
+        assert len(page["events"]) <= 9
+        found += page["events"]
+        after = page["next_after"]
+    assert (page["status"], after) == ("completed", len(live))
+    assert [(one["number"], one["data"]) for one in found] == live
+    assert all(one["at"] for one in found)
+    for query in ("after=-1", "limit=0", "limit=1001"):
+        assert (await it.client.get(f"{path}/page?{query}")).status_code == 422
+    assert (await it.client.get("/api/runs/none/events/page")).status_code == 404

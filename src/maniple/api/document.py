@@ -3,14 +3,14 @@
 These are the members of the team, the public names of components, and the events of streams.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast, get_args
 
 from pydantic.json_schema import models_json_schema
 
 from maniple.api.requests import NO_AGENT, values_inside
 from maniple.events import EVENT_TYPES, Event
-from maniple.types import WORKERS
+from maniple.types import WORKERS, RunState
 
 _COMPONENTS = "#/components/schemas/"
 _COMPONENT_NAMES = {
@@ -30,6 +30,7 @@ _COMPONENT_NAMES = {
 }
 """The public names of renamed classes: clients that were generated from `/openapi.json` use them."""
 _FRAME_NAME = "StreamFrame"
+_PAGE_NAME = "EventPage"
 
 
 def describe_stream(description: str, frame: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -58,6 +59,13 @@ RUN_STREAM: dict[int | str, dict[str, Any]] = {
     )
 }
 """The `responses` of a route that streams the events of a run."""
+EVENT_PAGE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The events, oldest first",
+        "content": {"application/json": {"schema": {"$ref": _COMPONENTS + _PAGE_NAME}}},
+    }
+}
+"""The `responses` of a route that returns stored events."""
 
 
 def adapt_document(document: dict[str, Any], workers: Sequence[str], alone: Sequence[str]) -> None:
@@ -83,6 +91,9 @@ def _describe_events(event_types: Mapping[str, type[Event]]) -> dict[str, Any]:
     )
     data = {name: references[one, "validation"]["$ref"] for name, one in event_types.items()}
     frames = {f"{one.__name__}Frame": _describe_frame(name, data[name]) for name, one in event_types.items()}
+    stored = {
+        f"Stored{one.__name__}": _describe_stored(name, data[name]) for name, one in event_types.items()
+    }
     unions = {
         "EventData": {
             "description": "The data of an event.",
@@ -90,14 +101,48 @@ def _describe_events(event_types: Mapping[str, type[Event]]) -> dict[str, Any]:
         },
         _FRAME_NAME: {
             "description": "One event: its number in the view, its name, and its data as JSON.",
-            "oneOf": [{"$ref": _COMPONENTS + name} for name in frames],
-            "discriminator": {
-                "propertyName": "event",
-                "mapping": {name: f"{_COMPONENTS}{one.__name__}Frame" for name, one in event_types.items()},
+            **_one_of(frames, event_types),
+        },
+        "StoredEvent": {"description": "One event with its data.", **_one_of(stored, event_types)},
+        _PAGE_NAME: {
+            "type": "object",
+            "description": "Stored events; `next_after` is the `after` of the next page, `status` the run's.",
+            "properties": {
+                "status": {"type": "string", "enum": [*get_args(RunState)]},
+                "next_after": {"type": "integer"},
+                "events": {"type": "array", "items": {"$ref": _COMPONENTS + "StoredEvent"}},
             },
+            "required": ["status", "next_after", "events"],
         },
     }
-    return {**schema["$defs"], **frames, **unions}
+    return {**schema["$defs"], **frames, **stored, **unions}
+
+
+def _one_of(components: Iterable[str], event_types: Iterable[str]) -> dict[str, Any]:
+    """Return the union of components, one for each of the wire names `event_types`, in their order."""
+    references = [_COMPONENTS + name for name in components]
+    mapping = dict(zip(event_types, references, strict=True))
+    return {
+        "oneOf": [{"$ref": one} for one in references],
+        "discriminator": {"propertyName": "event", "mapping": mapping},
+    }
+
+
+def _describe_stored(name: str, data: str) -> dict[str, Any]:
+    """Return the schema of a stored event with this name; `data` refers to that of its data."""
+    return {
+        "type": "object",
+        "properties": {
+            "number": {"type": "integer"},
+            "event": {"const": name, "type": "string"},
+            "at": {
+                "anyOf": [{"type": "number"}, {"type": "null"}],
+                "description": "Unix seconds; null if it is not known",
+            },
+            "data": {"$ref": data},
+        },
+        "required": ["number", "event", "at", "data"],
+    }
 
 
 def _describe_frame(name: str, data: str) -> dict[str, Any]:

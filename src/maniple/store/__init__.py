@@ -2,6 +2,7 @@ from maniple.store.batches import Batch, BatchDriver, BatchItem, BatchTable, Bat
 from maniple.store.configured import open_store, open_temporary_store
 from maniple.store.export import export_records
 from maniple.store.protocols import (
+    EVENT_PAGE_SIZE,
     ApiKeyTable,
     ArtifactStore,
     CheckpointHistory,
@@ -34,6 +35,7 @@ from maniple.store.schedules import Overlap, Schedule, ScheduleTable, ScheduleTi
 from maniple.store.webhooks import DeliveryState, ReportedStatus, Webhook, WebhookDelivery, WebhookTable
 
 __all__ = [
+    "EVENT_PAGE_SIZE",
     "ApiKey",
     "ApiKeyTable",
     "Artifact",

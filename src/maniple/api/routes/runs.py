@@ -1,15 +1,16 @@
 """Routes of runs: status, events, answers, cancellation, reports and artifacts."""
 
+import json
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import Body, Depends, Header, Path, Query, Request, Response
-from fastapi.responses import HTMLResponse, StreamingResponse
+from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from sse_starlette import EventSourceResponse
 
 from maniple.api.auth import CallerOf, keyed_router
-from maniple.api.document import RUN_STREAM, describe_location
+from maniple.api.document import EVENT_PAGE, RUN_STREAM, describe_location
 from maniple.api.downloads import (
     ATTACHMENT,
     FILE_HEADERS,
@@ -60,10 +61,11 @@ from maniple.service.views import (
     read_interrupts,
     read_step_questions,
 )
-from maniple.store import RunRecord
+from maniple.store import EVENT_PAGE_SIZE, EventRecord, RunRecord
 
 router = keyed_router("runs")
 _MAX_EVENTS = 2**53
+_NOT_STORED = {"cache-control": "no-store"}
 _RunPath = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9-]+$", description="The run")]
 _FigurePath = Annotated[str, Path(max_length=500, description="The figure's path in the workspace")]
 _Number = Annotated[
@@ -137,6 +139,38 @@ async def follow_run(
     """
     run = await service.engine.status(run_id, caller.owner)
     return event_stream(service, run, start, timed=timed)
+
+
+@router.get(
+    "/api/runs/{run_id}/events/page",
+    summary="Read stored events",
+    response_class=JSONResponse,
+    response_model=None,
+    responses={**EVENT_PAGE, **error_responses(404)},
+)
+async def read_events(
+    run_id: _RunPath,
+    service: ServiceOf,
+    caller: CallerOf,
+    after: _Number = 0,
+    limit: Annotated[int, Query(ge=1, le=EVENT_PAGE_SIZE, description="Most to return")] = 100,
+) -> Response:
+    """The events that are stored now, in the order and with the numbers of the view `live`.
+
+    A page with fewer than `limit` events of a run that has ended or waits is the last one.
+    """
+    run = await service.engine.status(run_id, caller.owner)
+    records = await service.store.events.read(run.run_id, after, limit)
+    newest = records[-1].number if records else after
+    events = ", ".join(_write_event(one) for one in records)
+    head = f'"status": "{run.status}", "next_after": {newest}'
+    return Response(f'{{{head}, "events": [{events}]}}', media_type="application/json", headers=_NOT_STORED)
+
+
+def _write_event(record: EventRecord) -> str:
+    """Return an event as JSON; its data are JSON already."""
+    head = {"number": record.number, "event": record.type, "at": record.at}
+    return f'{json.dumps(head)[:-1]}, "data": {record.marked_data}}}'
 
 
 @router.post("/api/runs/{run_id}/cancel", summary="Cancel a run", responses=error_responses(404))
