@@ -99,6 +99,7 @@ async def test_the_team_is_an_asynchronous_subagent(
         await client.runs.join(task["thread_id"], task["run_id"])
         ended = json.loads(await deep.do("check_async_task", task_id=task["task_id"]))
         assert (ended["status"], ended["result"]) == ("success", "It is 4.")
+        found: Any
         [found] = await client.threads.search(metadata={"parent_thread_id": "deep"})
         assert (found["thread_id"], found["metadata"]["subagent_name"]) == (task["thread_id"], "team")
         await deep.do("update_async_task", task_id=task["task_id"], message="And 3+4?")
