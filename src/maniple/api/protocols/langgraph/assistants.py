@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from maniple.api.auth import keyed_router
 from maniple.api.error_responses import error_responses
+from maniple.api.not_used import describe_not_used
 from maniple.api.protocols.chat_request import TEAM
-from maniple.api.protocols.following import describe_not_used
 from maniple.api.protocols.run_choices import OpenBody, RunChoices
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError

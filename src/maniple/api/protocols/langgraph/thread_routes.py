@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.error_responses import error_responses
+from maniple.api.not_used import describe_not_used
 from maniple.api.protocols.chat_request import TEAM
-from maniple.api.protocols.following import describe_not_used
 from maniple.api.protocols.langgraph.assistants import UnsupportedRequest, make_assistant_id
 from maniple.api.protocols.langgraph.interrupts import describe_interrupts
 from maniple.api.protocols.langgraph.run_request import MAX_METADATA_CHARACTERS, ClientMetadata
