@@ -3,6 +3,7 @@
 import pytest
 
 from tests.api.in_process import InProcessService
+from tests.store.samples import content_path
 
 pytestmark = pytest.mark.anyio
 GIF = b"GIF89a\x01\x00\x01\x00\x00\x00\x00;"
@@ -40,7 +41,7 @@ async def test_nothing_but_a_recording_is_shown_as_one(it: InProcessService):
     add = it.service.store.artifacts.add
     page = await add(run, "page.html", "text/html", b"<script>1</script>")
     gone = await add(run, "recording.gif", "image/gif", GIF)
-    (await it.service.store.artifacts.open(gone)).unlink()
+    content_path(it.service.store, gone).unlink()
     for name in (f"{page.artifact_id}.gif", f"{gone.artifact_id}.gif", gone.artifact_id, ".gif", "x.gif"):
         assert await asked(it, name, key) == MISSING
 

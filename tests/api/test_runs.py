@@ -10,6 +10,7 @@ import pytest
 from maniple.store import open_store
 from tests.api.in_process import QUESTION, InProcessService, numbered, open_service
 from tests.openai_server import SIMPLE, OpenAIServer, reply, serving
+from tests.store.samples import content_path
 from tests.team import agents, data, plan, status, step
 
 pytestmark = pytest.mark.anyio
@@ -264,7 +265,7 @@ async def test_deleting_a_conversation_ends_its_run_and_removes_its_files(it: In
     (workspace.path / "link").symlink_to(outside)
     record = await it.service.engine.status(run["run_id"])
     artifact = await it.service.store.artifacts.add(record, "a.txt", "text/plain", b"a")
-    kept = await it.service.store.artifacts.open(artifact)
+    kept = content_path(it.service.store, artifact)
     assert (await it.client.delete(f"/api/threads/{run['thread_id']}")).status_code == 204
     assert not it.service.engine.tasks.active
     assert not workspace.path.exists()
@@ -294,7 +295,7 @@ async def test_an_artifact_is_a_download_that_nothing_can_run_in(it: InProcessSe
     assert [one["url"] for one in report["artifacts"]] == [
         f"/api/artifacts/{one.artifact_id}" for one in (page, odd)
     ]
-    (await it.service.store.artifacts.open(page)).write_bytes(b"changed on disk")
+    content_path(it.service.store, page).write_bytes(b"changed on disk")
     gone = await it.client.get(f"/api/artifacts/{page.artifact_id}")
     assert (gone.status_code, gone.json()["code"]) == (404, "not_found")
 

@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,7 @@ async def test_a_backup_made_beside_a_server_holds_all_that_is_retained(tmp_path
         [left] = await store.runs.list_orphaned("server")
         assert left.run_id == run.run_id
         assert len(await store.events.read(run.run_id)) == 5
-        assert (await store.artifacts.open(made)).read_bytes() == b"content"
+        assert await (await store.artifacts.open(made)).read() == b"content"
         assert await store.keys.find(secret) is not None
 
 
@@ -84,9 +85,12 @@ async def test_a_backup_of_a_database_elsewhere_holds_its_own_artifacts_and_no_o
 
 async def test_a_backup_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
     await filled(tmp_path)
+    async with open_store(tmp_path / DATABASE, tmp_path / "data/artifacts", server=True) as store:
+        await store.artifacts.add(await stored_run(store), "a.txt", "text/plain", b"content")
+    shutil.rmtree(tmp_path / "data/artifacts")
     (tmp_path / "data/artifacts").write_text("no folder")
     status, _, notes = await maniple("db", "backup", "copy", folder=tmp_path, env=environment(tmp_path, ""))
-    assert (status, "Traceback" in notes, "copy could not be" in notes) == (1, False, True)
+    assert (status, "Traceback" in notes, "artifacts could not be" in notes) == (1, False, True)
     assert not (tmp_path / "copy").exists()
 
 

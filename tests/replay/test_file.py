@@ -18,6 +18,7 @@ from maniple.run_files.pictures import FigureFinder
 from maniple.store import EventRecord, RunRecord, Store, Thread, open_store
 from maniple.workspace import Workspaces
 from tests.replay.run_records import BROWSED, EVIL, events, run_record
+from tests.store.samples import content_path
 
 pytestmark = pytest.mark.anyio
 PNG = b"\x89PNG\r\n\x1a\n picture"
@@ -206,7 +207,7 @@ async def test_pictures_and_sources_are_enclosed_and_other_files_are_not(store: 
     await store.artifacts.add(run, "fake.png", "image/png", b"<script>")
     await store.artifacts.add(run, "drawing.svg", "image/svg+xml", b"<svg/>")
     gone = await store.artifacts.add(run, "gone.png", "image/png", PNG + b"2")
-    (await store.artifacts.open(gone)).unlink()
+    content_path(store, gone).unlink()
     await store.evidence("r1").add("https://a.test/", "A", "page", "Words")
     file = await file_of(store, *BROWSED)
     pictures = [f"/api/artifacts/{one.artifact_id}" for one in (newer, older, shot)]

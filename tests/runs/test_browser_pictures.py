@@ -64,7 +64,7 @@ async def run(folder, recording: str, *, followed: bool = True):
         frames = checked(await events_of(engine, run_id))
         kept = {one.artifact_id: one for one in await store.artifacts.list_by_run(run_id)}
         contents = {
-            key: (await store.artifacts.open(one)).read_bytes()
+            key: await (await store.artifacts.open(one)).read()
             for key, one in kept.items()
             if one.media_type.startswith("image/")
         }

@@ -86,7 +86,7 @@ async def test_searches_and_pages_are_sources_and_a_page_is_an_artifact_once(tmp
             (source,) = await evidence.sources()
             texts = await evidence.texts(1)
             (artifact,) = await store.artifacts.list_by_run(run_id)
-            content = (await store.artifacts.open(artifact)).read_text(encoding="utf-8")
+            content = (await (await store.artifacts.open(artifact)).read()).decode()
     assert status(frames) == "completed"
     results = [one["tool_result"] for one in data(frames, "tool_call_result")]
     assert json.loads(results[0])[0]["cite"] == 1

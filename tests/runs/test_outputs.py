@@ -50,7 +50,7 @@ async def test_new_files_of_the_workspace_are_reported_before_the_end(tmp_path):
             if made[-1]:
                 assert names(frames).index("artifact") < names(frames).index("run_status")
         artifact = await store.artifacts.get(made[2][0]["artifact_id"], "")
-        content = (await store.artifacts.open(artifact)).read_bytes()
+        content = await (await store.artifacts.open(artifact)).read()
     assert [len(one) for one in made] == [1, 0, 1], "the same content is kept once"
     [first] = made[0]
     assert (first["name"], first["media_type"], first["size"]) == ("table.csv", "text/csv", 3)
@@ -126,7 +126,7 @@ async def test_files_of_a_call_are_reported_during_the_run_and_drafts_are_not(tm
                     await engine.cancel(run_id)
         frames = checked(await events_of(engine, run_id))
         made = [await store.artifacts.get(one["artifact_id"], "") for one in data(frames, "artifact")]
-        kept = [(await store.artifacts.open(one)).read_bytes() for one in made]
+        kept = [await (await store.artifacts.open(one)).read() for one in made]
     assert [one.name for one in made] == ["table.csv", "other.csv", "table.csv"]
     assert kept == [b"one", b"last", b"last"], "a draft, and at the end the whole; what was told is not again"
     assert names(frames).index("artifact") > names(frames).index("tool_call_result")

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-from maniple.store import EventRecord, RunRecord, Store, Thread
+from maniple.store import Artifact, EventRecord, RunRecord, Store, Thread
+from maniple.store.artifact_files import ArtifactFiles
 
 CHILD = Path(__file__).with_name("child.py")
 
@@ -23,6 +24,13 @@ def a_run(thread: Thread, process: str = "p", at: float | None = None, **fields)
     now = time.time() if at is None else at
     named = {"kind": "server", "status": "queued", "request": "{}"} | fields
     return RunRecord(str(uuid4()), thread.thread_id, thread.owner, process=process, created_at=now, **named)
+
+
+def content_path(store: Store, artifact: Artifact) -> Path:
+    """Return the file that holds an artifact's content."""
+    contents = store.artifacts.contents
+    assert isinstance(contents, ArtifactFiles)
+    return contents.directory / artifact.artifact_id
 
 
 def some_events(first: int, last: int) -> list[EventRecord]:

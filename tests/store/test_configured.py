@@ -15,7 +15,7 @@ from maniple.store.configured import (
     open_temporary_store,
     storage_folder,
 )
-from tests.store.samples import stored_run
+from tests.store.samples import content_path, stored_run
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +26,7 @@ def settings_of(data, path=None, **store):
 
 async def stored_content(store, content):
     artifact = await store.artifacts.add(await stored_run(store), "a", "text/plain", content)
-    path = await store.artifacts.open(artifact)
+    path = content_path(store, artifact)
     os.utime(path, (1, 1))
     return artifact, path
 
@@ -43,7 +43,7 @@ async def test_a_vacuum_deletes_nothing_of_another_database_of_the_same_data_dir
     async with open_configured_store(other, server=True) as store:
         await store.vacuum()
         assert await store.check() == []
-        assert (await store.artifacts.open(new)).read_bytes() == b"new"
+        assert await (await store.artifacts.open(new)).read() == b"new"
     async with open_configured_store(usual, server=True) as store:
         assert await store.check() == []
 

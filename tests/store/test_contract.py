@@ -7,7 +7,7 @@ import pytest
 
 from maniple.errors import StoreError
 from maniple.store import EventRecord, KeyLimits, RunUsage
-from tests.store.samples import a_run, a_thread, some_events, stored_run
+from tests.store.samples import a_run, a_thread, content_path, some_events, stored_run
 
 pytestmark = pytest.mark.anyio
 
@@ -282,7 +282,7 @@ async def test_deleting_a_thread_deletes_all_that_belongs_to_it(store):
         await store.ledger.begin(one.run_id, "c", "bash_tool", "{}")
     artifact = await store.artifacts.add(run, "a.txt", "text/plain", b"a")
     kept = await store.artifacts.add(other, "b.txt", "text/plain", b"b")
-    path = await store.artifacts.open(artifact)
+    path = content_path(store, artifact)
     assert await store.threads.delete(run.thread_id)
     assert not await store.threads.delete(run.thread_id)
     assert await store.runs.get(run.run_id) is None
@@ -290,7 +290,7 @@ async def test_deleting_a_thread_deletes_all_that_belongs_to_it(store):
     assert await store.ledger.list_by_run(run.run_id) == []
     assert await store.artifacts.get(artifact.artifact_id, None) is None
     assert not path.exists()
-    assert (await store.artifacts.open(kept)).read_bytes() == b"b"
+    assert await (await store.artifacts.open(kept)).read() == b"b"
     assert len(await store.ledger.list_by_run(other.run_id)) == 1
 
 

@@ -3,11 +3,12 @@
 import asyncio
 import os
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Any, BinaryIO, Literal
 from urllib.parse import quote
 
+from fastapi import Request
 from fastapi.responses import JSONResponse, StreamingResponse
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -20,6 +21,7 @@ from maniple.report_files import ReportRenderer, load_report, policy
 from maniple.run_files.pictures import FigureFinder
 from maniple.runs import NotFound
 from maniple.service.views import ErrorResponse, ReportView
+from maniple.store import Artifact, Store
 
 FILE_HEADERS = {
     "content-security-policy": "sandbox",
@@ -32,6 +34,8 @@ ARCHIVE: dict[str, Any] = {
     "description": "The files, as an attachment",
     "content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}},
 }
+_MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,60}/[a-z0-9!#$&^_.+-]{1,60}", re.I)
+_RANGE = re.compile(r"bytes=(?P<start>[0-9]{0,18})-(?P<last>[0-9]{0,18})", re.ASCII)
 _PIECE_BYTES = 256 * 1024
 
 
@@ -54,6 +58,44 @@ class OpenFileResponse(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             self._file.close()
+
+
+async def respond_with_artifact(
+    store: Store, artifact: Artifact, request: Request, headers: Mapping[str, str]
+) -> Response:
+    """Return the content of an artifact, or the one part of it that a `Range` header asks for.
+
+    Several ranges in one header are answered with the whole content (RFC 9110, 14.2). Raises `FileError` for
+    a content that is gone.
+    """
+    content = await store.artifacts.open(artifact)
+    known = _MEDIA_TYPE.fullmatch(artifact.media_type)
+    media_type = artifact.media_type if known else "application/octet-stream"
+    headers = {**headers, "accept-ranges": "bytes", "etag": f'"{artifact.sha256}"'}
+    wanted = request.headers.get("range", "")
+    if request.headers.get("if-range", headers["etag"]) != headers["etag"]:
+        wanted = ""  # the client has a part of another content
+    status, start, stop = _find_range(wanted, content.size)
+    headers["content-length"] = str(stop - start)
+    if status != 200:
+        covered = f"{start}-{stop - 1}" if status == 206 else "*"
+        headers["content-range"] = f"bytes {covered}/{content.size}"
+    pieces = content.stream(start, stop)
+    return StreamingResponse(pieces, status_code=status, headers=headers, media_type=media_type)
+
+
+def _find_range(wanted: str, size: int) -> tuple[Literal[200, 206, 416], int, int]:
+    """Return the status of the answer to a `Range` header, and the part (start, stop) that it contains."""
+    found = _RANGE.fullmatch(wanted.strip())
+    if found is None or not (found["start"] or found["last"]):
+        return 200, 0, size
+    last = int(found["last"]) if found["last"] else size - 1
+    start, stop = (int(found["start"]), last + 1) if found["start"] else (max(size - last, 0), size)
+    if start >= size or (not found["start"] and last == 0):
+        return 416, 0, 0
+    if stop <= start:
+        return 200, 0, size
+    return 206, start, min(stop, size)
 
 
 def content_disposition(name: str) -> str:

@@ -372,20 +372,18 @@ async def _vacuum(settings: "Settings") -> int:
 async def _back_up(settings: "Settings", folder: Path) -> int:
     from maniple.cli.process import WrongUsage
     from maniple.errors import ConfigError
-    from maniple.store.configured import ARTIFACTS, storage_folder
+    from maniple.store.configured import artifact_contents
     from maniple.store.export import back_up
 
+    contents = await asyncio.to_thread(artifact_contents, settings)
     if settings.store.backend == "postgres":
-        artifacts = storage_folder(settings, ARTIFACTS)
-        raise ConfigError(
-            f"Back up PostgreSQL with pg_dump, and copy the folder of the artifacts, {artifacts}."
-        )
+        raise ConfigError(f"Back up PostgreSQL with pg_dump, and copy the artifacts, {contents.address}.")
     if _existing_database(settings) is None:
         return 1
     file = database_file(settings)
     try:
         async with open_database(settings):  # checks that the file is ours, and migrates it
-            await back_up(file, await asyncio.to_thread(storage_folder, settings, ARTIFACTS), folder)
+            await back_up(file, contents, folder)
     except FileExistsError as error:
         raise WrongUsage(f"{folder} exists. Choose a new folder.") from error
     print(f"Copied {file} and its artifacts to {folder}.")

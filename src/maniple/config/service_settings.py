@@ -2,6 +2,7 @@
 
 import re
 from ipaddress import ip_network
+from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
@@ -12,6 +13,7 @@ from maniple.config.values import (
     ApiKey,
     EndpointUrl,
     OptionalSecret,
+    OptionalText,
     Section,
     UserPath,
     is_loopback,
@@ -21,6 +23,8 @@ from maniple.types import UnknownResultPolicy
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 """The usual names of this machine; `ServerSettings.is_loopback` knows all of them."""
 
+_FOLDER_URL = re.compile(r"file://(?P<path>/[^?#]+)")
+_BUCKET_URL = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?P<prefix>/[^?#]*)?")
 MCP_TOOL_NAME = re.compile(r"(?=.{4,64}$)[A-Za-z0-9_-]+?__[A-Za-z0-9_-]+")
 """`SERVER__TOOL`: `Settings` checks that there is such a server; which tools it has, it alone knows."""
 
@@ -102,6 +106,53 @@ class StoreSettings(Section):
     def database_url(self) -> str:
         """The URL of the PostgreSQL database; "" when none is set."""
         return self.url.get_secret_value() if self.url is not None else ""
+
+
+class ArtifactSettings(Section):
+    """Where the contents of artifacts are kept: the files that runs make."""
+
+    url: OptionalText = None
+    """`file:///folder`, or `s3://bucket/prefix` (the extra `maniple[s3]`); one for each database.
+
+    Without one, the folder `artifacts` in the data directory.
+    """
+    endpoint: EndpointUrl = None
+    """The address of a service that speaks S3's protocol; without one, AWS."""
+    region: OptionalText = None
+    """The bucket's region; without one, that of `AWS_REGION`, else us-east-1."""
+    access_key_id: OptionalText = None
+    """The id of the key for the bucket; without one, AWS's own variables and the machine's role count."""
+    secret_access_key: OptionalSecret = None
+    """The secret of that key."""
+
+    @model_validator(mode="after")
+    def _names_a_folder_or_a_bucket(self) -> "ArtifactSettings":
+        if self.url is not None and self.folder is None and not self.bucket[0]:
+            raise ValueError("url is neither file:///folder with a whole path, nor s3://bucket/prefix")
+        if (self.access_key_id is None) != (self.secret_access_key is None):
+            raise ValueError("access_key_id and secret_access_key belong together; set both or none")
+        given = {"endpoint": self.endpoint, "region": self.region, "access_key_id": self.access_key_id}
+        unused = [name for name, value in given.items() if value is not None]
+        if unused and not self.is_in_bucket:
+            raise ValueError(f"{unused[0]} is only for a bucket; set url to s3://bucket/prefix, or remove it")
+        return self
+
+    @property
+    def is_in_bucket(self) -> bool:
+        """Whether `url` names a bucket."""
+        return (self.url or "").startswith("s3://")
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder that `url` names; None for a bucket, and without a URL."""
+        found = _FOLDER_URL.fullmatch(self.url or "")
+        return Path(unquote(found["path"])) if found else None
+
+    @property
+    def bucket(self) -> tuple[str, str]:
+        """The name of the bucket and the prefix of its objects' keys; both "" without a bucket."""
+        found = _BUCKET_URL.fullmatch(self.url or "")
+        return (found["bucket"], unquote(found["prefix"] or "").strip("/")) if found else ("", "")
 
 
 class BudgetSettings(Section):

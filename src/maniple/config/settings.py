@@ -16,6 +16,7 @@ from maniple.config.mcp_settings import McpSettings, prefix_of
 from maniple.config.model_settings import EmbeddedSettings, ModelsSettings
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.config.service_settings import (
+    ArtifactSettings,
     LoggingSettings,
     RunsSettings,
     ServerSettings,
@@ -67,6 +68,7 @@ class Settings(Section):
     mcp: McpSettings = McpSettings()
     server: ServerSettings = ServerSettings()
     store: StoreSettings = StoreSettings()
+    artifacts: ArtifactSettings = ArtifactSettings()
     runs: RunsSettings = RunsSettings()
     logging: LoggingSettings = LoggingSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
@@ -89,6 +91,15 @@ class Settings(Section):
         missing = {key: value for key, value in given.items() if getattr(self.browser, key) is None}
         # The tree is frozen only after its construction.
         object.__setattr__(self, "browser", self.browser.model_copy(update=missing))
+        return self
+
+    @model_validator(mode="after")
+    def _artifacts_last_no_longer_than_their_database(self) -> "Settings":
+        if self.store.backend == "memory" and self.artifacts.url is not None:
+            raise ValueError(
+                "artifacts.url is set, and store.backend is memory, which deletes everything at exit; "
+                "remove artifacts.url, or set store.backend to sqlite or postgres"
+            )
         return self
 
     @model_validator(mode="before")

@@ -28,9 +28,8 @@ async def load_picture(store: Store, artifact: Artifact) -> str | None:
     if beginning is None:
         return None
     try:
-        path = await store.artifacts.open(artifact)
-        content = await asyncio.to_thread(path.read_bytes)
-    except (FileError, OSError):
+        content = await (await store.artifacts.open(artifact)).read()
+    except FileError:
         return None
     if not content.startswith(beginning):
         return None
@@ -134,8 +133,8 @@ class FigureFinder:
     async def read_artifact(self, artifact: Artifact) -> bytes:
         """Return the content of an artifact; empty if it was deleted."""
         try:
-            return await asyncio.to_thread((await self.store.artifacts.open(artifact)).read_bytes)
-        except (FileError, OSError):
+            return await (await self.store.artifacts.open(artifact)).read()
+        except FileError:
             return b""
 
     def _read_file(self, path: str) -> bytes:

@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
 
@@ -20,8 +19,9 @@ from maniple.runs.engine import BranchPointGone, NotFound, TooManyBranches
 from maniple.runs.request import RunRequest
 from maniple.runs.turn import remember, thread_state
 from maniple.store import RunRecord, Store, Thread
+from maniple.store.artifact_contents import ArtifactContent
 from maniple.workspace import Workspaces
-from maniple.workspace.branching import KnownProducts, branch_workspace
+from maniple.workspace.branching import KnownProducts, ReadContent, branch_workspace
 
 BRANCH_BUSY = (
     "A run of this conversation works or waits for an answer. Wait until it has ended, or cancel it; then "
@@ -196,15 +196,21 @@ async def find_products(store: Store, record: RunRecord) -> KnownProducts:
     artifacts = await store.artifacts.list_by_thread(record.thread_id)
     later = {(one.name, one.sha256) for one in artifacts if one.run_id in later_runs}
     names = {name for name, _ in later}
-    earlier: dict[str, dict[str, Path]] = {}
+    earlier: dict[str, dict[str, ReadContent]] = {}
     for one in artifacts:
         if one.name in names and one.run_id not in later_runs:
             try:
-                path = await store.artifacts.open(one)
+                content = await store.artifacts.open(one)
             except FileError:
                 continue
-            earlier.setdefault(one.name, {})[one.sha256] = path
+            earlier.setdefault(one.name, {})[one.sha256] = _read_from_thread(content)
     return KnownProducts(later, earlier)
+
+
+def _read_from_thread(content: ArtifactContent) -> ReadContent:
+    """Return a function that reads the content in this loop, and waits for it in a thread of its own."""
+    loop = asyncio.get_running_loop()
+    return lambda: asyncio.run_coroutine_threadsafe(content.read(), loop).result()
 
 
 async def _copy_checkpoint(saver: BaseCheckpointSaver[Any], stored: CheckpointTuple, branch_id: str) -> None:

@@ -1,24 +1,25 @@
-"""The contents of artifacts: a directory of files named by id, which only the store writes to."""
+"""The contents of artifacts in a folder, as files named by id."""
 
-import hashlib
 import io
 import os
-import re
 import stat
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import BinaryIO
 
 from maniple.errors import FileError
+from maniple.store.artifact_contents import (
+    CHUNK_BYTES,
+    ORPHAN_SECONDS,
+    ContentDigest,
+    WrittenFile,
+    missing_content,
+)
 from maniple.store.error_translation import translate_errors
 from maniple.store.executors import run_in_thread
 
-CHUNK_BYTES = 1024 * 1024
-ORPHAN_SECONDS = 24 * 3600
-NAME_BYTES = 200
 DRAFT_SUFFIX = ".part"
 OWNERSHIP_MARK = ".own"
 """An empty file: younger files in its directory belong to one database only."""
@@ -26,46 +27,49 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK, opening a pipe that sandboxed code has planted blocks.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Includes the bidirectional marks, which make `gpj.exe` look like `exe.jpg`."""
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenFile:
-    """A file that was written: its size in bytes and its SHA-256 in hex."""
-
-    size: int
-    sha256: str
 
 
 class ArtifactFiles:
-    """Writes, finds and deletes the files in `directory`."""
+    """See `ArtifactContents`."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
+    @property
+    def address(self) -> str:
+        return str(self.directory)
+
     async def write(self, artifact_id: str, data: bytes | Path | BinaryIO) -> WrittenFile:
-        """Write a new file durably. It gets its name only when it is complete."""
         return await run_in_thread(lambda: self._write(artifact_id, data))
 
-    async def path(self, artifact_id: str, size: int) -> Path:
-        """Return the path of a file; raises `FileError` unless it is an ordinary one of this size."""
-        return await run_in_thread(lambda: self._inspect(artifact_id, size))
+    async def require(self, artifact_id: str, size: int) -> None:
+        await run_in_thread(lambda: self._require(artifact_id, size))
+
+    async def stream(self, artifact_id: str, start: int, stop: int) -> AsyncGenerator[bytes]:
+        file = await run_in_thread(lambda: self._open(artifact_id, start))
+        try:
+            while start < stop:
+                wanted = min(stop - start, CHUNK_BYTES)
+                piece = await run_in_thread(lambda wanted=wanted: file.read(wanted))
+                if not piece:
+                    raise missing_content(artifact_id)
+                start += len(piece)
+                yield piece
+        finally:
+            file.close()
 
     async def missing(self, artifacts: Iterable[tuple[str, int]]) -> list[str]:
-        """Return the ids of those (id, size) pairs whose file is missing or has another size."""
         return await run_in_thread(
             lambda: [name for name, size in artifacts if not _is_intact(self.directory / name, size)]
         )
 
     async def remove(self, artifact_ids: Iterable[str]) -> None:
-        """Delete files. One that cannot be deleted stays until `sweep`."""
         names = list(artifact_ids)
         if names:
             await run_in_thread(lambda: self._remove(names))
 
     async def sweep(self, known: set[str]) -> None:
-        """Delete files that belong to no artifact and are older than a day: a crash has left them.
+        """Delete what a crash has left.
 
         Complete files from before the directory belonged to one database stay, because another database that
         shared the directory may refer to them.
@@ -99,7 +103,7 @@ class ArtifactFiles:
                 self._own_since()
             draft = self.directory / f"{artifact_id}{DRAFT_SUFFIX}"
             try:
-                with _source(data) as source, os.fdopen(os.open(draft, _CREATE, 0o600), "wb") as target:
+                with open_source(data) as source, os.fdopen(os.open(draft, _CREATE, 0o600), "wb") as target:
                     written = _copy(source, target)
                     target.flush()
                     os.fsync(target.fileno())
@@ -110,23 +114,27 @@ class ArtifactFiles:
             _sync_directory(self.directory)
         return written
 
-    def _inspect(self, artifact_id: str, size: int) -> Path:
-        path = self.directory / artifact_id
-        if not _is_intact(path, size):
-            raise FileError(f"The content of artifact {artifact_id} is missing or was changed on disk.")
-        return path
+    def _require(self, artifact_id: str, size: int) -> None:
+        if not _is_intact(self.directory / artifact_id, size):
+            with translate_errors(self.directory), suppress(FileNotFoundError):
+                os.close(
+                    os.open(self.directory, _DIRECTORY)
+                )  # a folder that cannot be read is no lost content
+            raise missing_content(artifact_id)
+
+    def _open(self, artifact_id: str, start: int) -> BinaryIO:
+        with translate_errors(self.directory):
+            try:
+                file = os.fdopen(os.open(self.directory / artifact_id, _READ), "rb")
+            except FileNotFoundError:
+                raise missing_content(artifact_id) from None
+            file.seek(start)
+        return file
 
     def _remove(self, names: list[str]) -> None:
         for name in names:
             with suppress(OSError):
                 (self.directory / name).unlink(missing_ok=True)
-
-
-def safe_name(name: str) -> str:
-    """Return a safe file name: the last path component without control characters."""
-    printable = _CONTROL.sub("", name.encode(errors="replace").decode()).replace("\\", "/")
-    last = PurePosixPath(printable).name.strip().lstrip(".")
-    return last.encode()[:NAME_BYTES].decode(errors="ignore") or "artifact"
 
 
 def _is_intact(path: Path, size: int) -> bool:
@@ -142,7 +150,8 @@ def _is_intact(path: Path, size: int) -> bool:
 
 
 @contextmanager
-def _source(data: bytes | Path | BinaryIO) -> Generator[BinaryIO]:
+def open_source(data: bytes | Path | BinaryIO) -> Generator[BinaryIO]:
+    """Open what is to be stored. Raises `FileError` for a path that is not an ordinary file with one name."""
     if isinstance(data, bytes):
         yield io.BytesIO(data)
     elif isinstance(data, Path):
@@ -187,12 +196,11 @@ def _descend(path: Path) -> int:
 
 
 def _copy(source: BinaryIO, target: BinaryIO) -> WrittenFile:
-    digest, size = hashlib.sha256(), 0
+    digest = ContentDigest()
     while chunk := source.read(CHUNK_BYTES):
-        digest.update(chunk)
+        digest.add(chunk)
         target.write(chunk)
-        size += len(chunk)
-    return WrittenFile(size, digest.hexdigest())
+    return digest.result()
 
 
 def _sync_directory(directory: Path) -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 from maniple.config import Settings
 from maniple.config.secrets import redactor_of
 from maniple.errors import StoreReadOnly, Unavailable
+from maniple.installation import installing
+from maniple.store.artifact_contents import ArtifactContents
 from maniple.store.protocols import Store
 from maniple.store.records import RunRecord
 from maniple.store.redaction import RedactingSerializer
@@ -54,23 +56,40 @@ def _choose_store(settings: Settings, *, server: bool) -> AbstractAsyncContextMa
     """Return the store that `store.backend` names, not yet open. Blocks on disk."""
     if settings.store.backend == "memory":
         return open_temporary_store()
-    artifacts = storage_folder(settings, ARTIFACTS)
+    contents = artifact_contents(settings)
     if settings.store.backend == "postgres":
-        return _postgres_store(settings, artifacts, server=server)
-    return open_store(settings.store.path or settings.data_dir / DATABASE, artifacts, server=server)
+        return _postgres_store(settings, contents, server=server)
+    from maniple.store.sqlite.store import open_sqlite
+
+    return open_sqlite(settings.store.path or settings.data_dir / DATABASE, contents, server=server)
 
 
 def _postgres_store(
-    settings: Settings, artifacts: Path, *, server: bool
+    settings: Settings, contents: ArtifactContents, *, server: bool
 ) -> AbstractAsyncContextManager[Store]:
     require_postgres_driver()
-    from maniple.store.artifact_files import ArtifactFiles
     from maniple.store.postgres.store import open_postgres
 
-    files, given, lease_seconds = ArtifactFiles(artifacts), settings.store, settings.runs.lease_seconds
+    given, lease_seconds = settings.store, settings.runs.lease_seconds
     return open_postgres(
-        given.database_url, files, server=server, pool=given.pool, lease_seconds=lease_seconds
+        given.database_url, contents, server=server, pool=given.pool, lease_seconds=lease_seconds
     )
+
+
+def artifact_contents(settings: Settings) -> ArtifactContents:
+    """Return what holds the contents of artifacts: what `artifacts.url` names, else the database's folder.
+
+    Blocks on disk. Raises `Unavailable` for a bucket without the packages of the extra `s3`.
+    """
+    if settings.artifacts.is_in_bucket:
+        if find_spec("obstore") is None:
+            raise Unavailable("artifacts.url names a bucket, and obstore is not installed.", installing("s3"))
+        from maniple.store.artifact_objects import ArtifactObjects
+
+        return ArtifactObjects(settings.artifacts)
+    from maniple.store.artifact_files import ArtifactFiles
+
+    return ArtifactFiles(settings.artifacts.folder or storage_folder(settings, ARTIFACTS))
 
 
 async def migrate_postgres(settings: Settings) -> tuple[int, int]:

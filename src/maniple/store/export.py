@@ -3,13 +3,18 @@
 import json
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator
-from contextlib import closing, suppress
+from collections.abc import AsyncIterator, Iterable
+from contextlib import aclosing, closing, suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Any
+from tempfile import SpooledTemporaryFile
+from typing import Any, BinaryIO, cast
 
+from maniple.errors import FileError
 from maniple.evidence import Evidence
+from maniple.store.artifact_contents import ArtifactContents, open_content
+from maniple.store.artifact_files import ArtifactFiles
 from maniple.store.configured import ARTIFACTS, DATABASE
 from maniple.store.error_translation import translate_errors
 from maniple.store.executors import run_in_thread
@@ -17,6 +22,8 @@ from maniple.store.protocols import Store, read_event_pages
 from maniple.store.records import RunRecord, Thread
 
 _PAGE_SIZE = 500
+_SPOOLED_BYTES = 8 * 1024 * 1024
+"""A larger content is copied by way of a temporary file."""
 
 
 async def export_records(store: Store, thread_id: str | None = None) -> AsyncIterator[str]:
@@ -95,46 +102,55 @@ def _line(record: str, fields: dict[str, Any]) -> str:
     return json.dumps({"record": record, **fields}, ensure_ascii=False)
 
 
-async def back_up(file: Path, artifacts: Path, folder: Path) -> None:
+async def back_up(file: Path, contents: ArtifactContents, folder: Path) -> None:
     """Copy a database and its artifacts into a new folder, which can serve as a `data_dir`.
 
     The copy shows the database at one moment, also while other processes write. Raises `FileExistsError`, or
     `StoreError`; then the new folder does not exist.
     """
-    await run_in_thread(lambda: _copy(file, artifacts, folder))
+    await run_in_thread(lambda: _make_folder(folder))
+    try:
+        known = await run_in_thread(lambda: _copy_rows(file, folder / DATABASE))
+        # After the rows: the content of an artifact is written before its row.
+        await copy_contents(contents, ArtifactFiles(folder / ARTIFACTS), known)
+    except BaseException:  # an incomplete copy is never left
+        await run_in_thread(lambda: shutil.rmtree(folder, ignore_errors=True))
+        raise
 
 
-def _copy(file: Path, artifacts: Path, folder: Path) -> None:
+async def copy_contents(
+    source: ArtifactContents, target: ArtifactContents, artifacts: Iterable[tuple[str, int]]
+) -> None:
+    """Copy the contents of artifacts (id, size), but for those whose thread was deleted meanwhile.
+
+    Raises `StoreError`.
+    """
+    for artifact_id, size in artifacts:
+        with suppress(FileError), SpooledTemporaryFile(_SPOOLED_BYTES) as file:
+            content = await open_content(source, artifact_id, size)
+            async with aclosing(content.stream()) as pieces:
+                async for piece in pieces:
+                    await run_in_thread(partial(file.write, piece))
+            file.seek(0)
+            await target.write(artifact_id, cast("BinaryIO", file))
+
+
+def _make_folder(folder: Path) -> None:
     if folder.exists():
         raise FileExistsError(folder)
     with translate_errors(folder):
         folder.mkdir(mode=0o700, parents=True)
-        try:
-            known = _copy_rows(file, folder / DATABASE)
-            # After the rows: the content of an artifact is written before its row.
-            (folder / ARTIFACTS).mkdir(mode=0o700)
-            _copy_contents(artifacts, known, folder / ARTIFACTS)
-        except BaseException:  # an incomplete copy is never left
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
+        (folder / ARTIFACTS).mkdir(mode=0o700)
 
 
-def _copy_rows(file: Path, copy: Path) -> set[str]:
-    """Copy the database; return the ids of its artifacts."""
+def _copy_rows(file: Path, copy: Path) -> list[tuple[str, int]]:
+    """Copy the database; return its artifacts: their ids and sizes in bytes."""
     from maniple.store.sqlite.database import connect
 
-    copy.touch(0o600)
-    with closing(connect(file)) as connection:
-        # SQLite's backup API would start again whenever another process writes.
-        connection.execute("VACUUM INTO ?", [str(copy)])
-    with closing(sqlite3.connect(copy)) as copied:
-        return {name for (name,) in copied.execute("SELECT artifact_id FROM artifacts").fetchall()}
-
-
-def _copy_contents(contents: Path, known: set[str], copies: Path) -> None:
-    if not contents.exists():
-        return
-    for content in contents.iterdir():
-        if content.name in known and content.is_file() and not content.is_symlink():
-            with suppress(FileNotFoundError):  # its thread was deleted meanwhile
-                shutil.copy2(content, copies / content.name, follow_symlinks=False)
+    with translate_errors(copy):
+        copy.touch(0o600)
+        with closing(connect(file)) as connection:
+            # SQLite's backup API would start again whenever another process writes.
+            connection.execute("VACUUM INTO ?", [str(copy)])
+        with closing(sqlite3.connect(copy)) as copied:
+            return copied.execute("SELECT artifact_id, size FROM artifacts").fetchall()

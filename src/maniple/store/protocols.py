@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Protocol, TypedDict, Unpack
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from maniple.evidence import Evidence
+from maniple.store.artifact_contents import ArtifactContent, ArtifactContents
 from maniple.store.batches import BatchTable
 from maniple.store.records import (
     ApiKey,
@@ -331,6 +332,11 @@ class ToolCallLedger(Protocol):
 class ArtifactStore(Protocol):
     """Files that runs created."""
 
+    @property
+    def contents(self) -> ArtifactContents:
+        """What holds their contents."""
+        ...
+
     async def add(
         self, run: RunRecord, name: str, media_type: str, data: bytes | Path | BinaryIO
     ) -> Artifact:
@@ -345,8 +351,8 @@ class ArtifactStore(Protocol):
         """Return an artifact of this owner."""
         ...
 
-    async def open(self, artifact: Artifact) -> Path:
-        """Return the path of the content; raises `FileError` unless it is an ordinary file of its size."""
+    async def open(self, artifact: Artifact) -> ArtifactContent:
+        """Return the content; raises `FileError` unless it is there and of its size."""
         ...
 
     async def list_by_run(self, run_id: str) -> list[Artifact]:

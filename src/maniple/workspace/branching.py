@@ -8,7 +8,7 @@ left as it is, and named.
 import hashlib
 import os
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,17 +30,21 @@ _PIECE_BYTES = 1024 * 1024
 
 Content = tuple[str, str]
 """A file's name without its folder, and the SHA-256 (hex) of its bytes."""
+ReadContent = Callable[[], bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class KnownProducts:
     """The stored files of runs: what `later` runs made, and what of a name there was before them.
 
-    `earlier` are by name the files that hold the contents of the runs before, by SHA-256.
+    `earlier` are by name the SHA-256 of the contents of the runs before, and how to read each: the functions
+    block, and raise `FileError` for a content that is gone.
     """
 
     later: Collection[Content] = ()
-    earlier: Mapping[str, Mapping[str, Path]] = field(default_factory=dict[str, Mapping[str, Path]])
+    earlier: Mapping[str, Mapping[str, ReadContent]] = field(
+        default_factory=dict[str, Mapping[str, ReadContent]]
+    )
 
 
 @dataclass(slots=True)
@@ -142,8 +146,8 @@ def _restore_product(copy: _Copy, path: str, products: KnownProducts) -> None:
         return
     try:
         if earlier:
-            [content] = earlier.values()
-            copy.workspace.write(path, content.read_bytes())
+            [read_content] = earlier.values()
+            copy.workspace.write(path, read_content())
         else:
             copy.workspace.delete(path)
     except (FileError, OSError):

@@ -4,12 +4,13 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import Response
-from fastapi.responses import FileResponse, JSONResponse
+from fastapi import Request, Response
+from fastapi.responses import JSONResponse
 from sse_starlette import EventSourceResponse
 
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.document import RUN_STREAM
+from maniple.api.downloads import respond_with_artifact
 from maniple.api.error_responses import error_responses
 from maniple.api.not_used import name_unused_options
 from maniple.api.requests import ChatRequest, check_budget, check_choices
@@ -97,15 +98,14 @@ async def team_members(service: ServiceOf) -> TeamMembers:
     response_class=Response,
     responses={**error_responses(), **_GIF},
 )
-async def browser_history(name: str, service: ServiceOf, caller: CallerOf) -> Response:
+async def browser_history(name: str, request: Request, service: ServiceOf, caller: CallerOf) -> Response:
     """The recording that a browser tool's result names: an artifact of the run, by its id and `.gif`."""
     artifacts = service.store.artifacts
     artifact = await artifacts.get(name.removesuffix(".gif"), caller.owner) if name.endswith(".gif") else None
     if artifact is None or artifact.media_type != "image/gif":
         return JSONResponse(FileMissing().model_dump(), status_code=404)
+    headers = {"x-content-type-options": "nosniff", "cache-control": "private, no-store"}
     try:
-        path = await artifacts.open(artifact)
+        return await respond_with_artifact(service.store, artifact, request, headers)
     except FileError:
         return JSONResponse(FileMissing().model_dump(), status_code=404)
-    headers = {"x-content-type-options": "nosniff", "cache-control": "private, no-store"}
-    return FileResponse(path, media_type="image/gif", headers=headers)

@@ -1,18 +1,25 @@
 """The files of a conversation: uploads of the user, and files that the team wrote."""
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, BinaryIO
 
 from fastapi import Path, Request, Response
-from fastapi.responses import FileResponse, StreamingResponse
+from fastapi.responses import StreamingResponse
 from starlette.datastructures import UploadFile
 from starlette.requests import ClientDisconnect
 
 from maniple.api.auth import CallerOf, keyed_router
-from maniple.api.downloads import ARCHIVE, ATTACHMENT, FILE_HEADERS, OpenFileResponse, stream_archive
+from maniple.api.downloads import (
+    ARCHIVE,
+    ATTACHMENT,
+    FILE_HEADERS,
+    OpenFileResponse,
+    content_disposition,
+    respond_with_artifact,
+    stream_archive,
+)
 from maniple.api.error_responses import error_responses
 from maniple.api.state import ServiceOf
 from maniple.errors import FileError
@@ -181,7 +188,6 @@ def _is_text(path: str) -> bool:
 
 artifact_router = keyed_router("artifacts")
 _ArtifactPath = Annotated[str, Path(max_length=200, pattern=r"^[A-Za-z0-9-]+$", description="The file")]
-_MEDIA_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,60}/[a-z0-9!#$&^_.+-]{1,60}", re.I)
 _ARTIFACT: dict[int | str, dict[str, Any]] = {
     200: ATTACHMENT,
     206: {"description": "The part of it that a Range header asks for"},
@@ -192,18 +198,18 @@ _ARTIFACT: dict[int | str, dict[str, Any]] = {
 @artifact_router.get(
     "/api/artifacts/{artifact_id}",
     summary="Read a file that a run made",
-    response_class=FileResponse,
+    response_class=Response,
     responses={**_ARTIFACT, **error_responses(404)},
 )
-async def read_artifact(artifact_id: _ArtifactPath, service: ServiceOf, caller: CallerOf) -> FileResponse:
+async def read_artifact(
+    artifact_id: _ArtifactPath, request: Request, service: ServiceOf, caller: CallerOf
+) -> Response:
     """The file as an attachment: a browser saves it and never shows or runs it here."""
     artifact = await service.store.artifacts.get(artifact_id, caller.owner)
     if artifact is None:
         raise NotFound("There is no such artifact.")
+    headers = {**FILE_HEADERS, "content-disposition": content_disposition(artifact.name)}
     try:
-        path = await service.store.artifacts.open(artifact)
+        return await respond_with_artifact(service.store, artifact, request, headers)
     except FileError as error:
         raise NotFound("The content of this artifact is gone.") from error
-    known = _MEDIA_TYPE.fullmatch(artifact.media_type)
-    media_type = artifact.media_type if known else "application/octet-stream"
-    return FileResponse(path, media_type=media_type, filename=artifact.name, headers=FILE_HEADERS)

@@ -8,7 +8,7 @@ from uuid import uuid4
 from psycopg import AsyncConnection
 
 from maniple.errors import RunTakenOver, StoreError, StoreUnreachable
-from maniple.store.artifact_files import ArtifactFiles, safe_name
+from maniple.store.artifact_contents import ArtifactContent, ArtifactContents, open_content, safe_name
 from maniple.store.executors import run_to_completion
 from maniple.store.postgres.database import (
     PROCESS_VARIABLE,
@@ -183,11 +183,11 @@ class PostgresLedger:
 
 
 class PostgresArtifacts:
-    """See `protocols.ArtifactStore`. The contents are files of this machine or of a shared folder."""
+    """See `protocols.ArtifactStore`."""
 
-    def __init__(self, database: PostgresDatabase, files: ArtifactFiles) -> None:
+    def __init__(self, database: PostgresDatabase, contents: ArtifactContents) -> None:
         self._database = database
-        self._files = files
+        self.contents = contents
 
     async def add(
         self, run: RunRecord, name: str, media_type: str, data: bytes | Path | BinaryIO
@@ -200,8 +200,8 @@ class PostgresArtifacts:
         )
         return make_first(Artifact, await self._database.fetch(sql, (artifact_id, owner)))
 
-    async def open(self, artifact: Artifact) -> Path:
-        return await self._files.path(artifact.artifact_id, artifact.size)
+    async def open(self, artifact: Artifact) -> ArtifactContent:
+        return await open_content(self.contents, artifact.artifact_id, artifact.size)
 
     async def list_by_run(self, run_id: str) -> list[Artifact]:
         sql = f"SELECT {ARTIFACT_COLUMNS} FROM artifacts WHERE run_id = %s ORDER BY position"
@@ -217,9 +217,9 @@ class PostgresArtifacts:
     async def _add(
         self, run: RunRecord, name: str, media_type: str, data: bytes | Path | BinaryIO
     ) -> Artifact:
-        # The file before the row: a crash in between leaves an unused file, never a row without content.
+        # The content before the row: a crash in between leaves an unused one, never a row without content.
         artifact_id = str(uuid4())
-        written = await self._files.write(artifact_id, data)
+        written = await self.contents.write(artifact_id, data)
         owned = (run.run_id, run.thread_id, run.owner)
         named = (safe_name(name), fix_surrogates(media_type), written.size, written.sha256)
         sql = (
@@ -235,6 +235,6 @@ class PostgresArtifacts:
         except StoreUnreachable:
             raise  # the row may have been stored; a sweep deletes the file if it was not
         except StoreError:
-            await self._files.remove([artifact_id])
+            await self.contents.remove([artifact_id])
             raise
         return Artifact(*rows[0])

@@ -9,7 +9,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from maniple.errors import StoreError
 from maniple.evidence import Evidence
-from maniple.store.artifact_files import ArtifactFiles
+from maniple.store.artifact_contents import ArtifactContents
 from maniple.store.batches import SqlBatches
 from maniple.store.executors import run_to_completion
 from maniple.store.postgres.checkpoints import PostgresCheckpointHistory, PostgresSaver
@@ -43,16 +43,16 @@ _DISABLED_FENCES = (
 class PostgresStore:
     """See `protocols.Store`. `database` is for what works on the same tables in the same transactions."""
 
-    def __init__(self, database: PostgresDatabase, files: ArtifactFiles) -> None:
+    def __init__(self, database: PostgresDatabase, contents: ArtifactContents) -> None:
         self.database = database
-        self._files = files
-        self.threads = PostgresThreads(database, files)
+        self._contents = contents
+        self.threads = PostgresThreads(database, contents)
         self.runs = PostgresRuns(database)
         self.texts = PostgresRunTexts(database)
         self.inputs = PostgresInputs(database)
         self.events = PostgresEvents(database)
         self.ledger = PostgresLedger(database)
-        self.artifacts = PostgresArtifacts(database, files)
+        self.artifacts = PostgresArtifacts(database, contents)
         self.keys = PostgresKeys(database)
         self.schedules = SqlSchedules(PercentStatements(database))
         self.webhooks = SqlWebhooks(PercentStatements(database))
@@ -77,7 +77,7 @@ class PostgresStore:
             rows = await self.database.fetch("SELECT artifact_id, size FROM artifacts")
         except StoreError as error:
             return [str(error)]
-        missing = await self._files.missing((name, size) for name, size in rows)
+        missing = await self._contents.missing((name, size) for name, size in rows)
         return [
             *(f"The rows of {table} were never checked against {name}." for table, name in unchecked),
             *(f"The fence of {table} is disabled." for (table,) in fences),
@@ -87,13 +87,13 @@ class PostgresStore:
     async def vacuum(self) -> None:
         await self.database.vacuum()
         rows = await self.database.fetch("SELECT artifact_id FROM artifacts")
-        await self._files.sweep({name for (name,) in rows})
+        await self._contents.sweep({name for (name,) in rows})
 
 
 @asynccontextmanager
 async def open_postgres(
     url: str,
-    files: ArtifactFiles,
+    contents: ArtifactContents,
     *,
     server: bool,
     pool: int = POOL_SIZE,
@@ -112,7 +112,7 @@ async def open_postgres(
         await database.open()
         stack.push_async_callback(_close, database)
         await stack.enter_async_context(registered(database, server=server))
-        yield PostgresStore(database, files)
+        yield PostgresStore(database, contents)
 
 
 async def _close(database: PostgresDatabase) -> None:

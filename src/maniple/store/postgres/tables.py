@@ -11,7 +11,7 @@ from psycopg import AsyncConnection
 
 from maniple.errors import RunTakenOver
 from maniple.evidence.noted_findings import MAX_FINDINGS
-from maniple.store.artifact_files import ArtifactFiles
+from maniple.store.artifact_contents import ArtifactContents
 from maniple.store.executors import run_to_completion
 from maniple.store.postgres.checkpoints import delete_checkpoints
 from maniple.store.postgres.database import (
@@ -76,9 +76,9 @@ _PAUSED_WITHIN = (
 class PostgresThreads:
     """See `protocols.ThreadTable`."""
 
-    def __init__(self, database: PostgresDatabase, files: ArtifactFiles) -> None:
+    def __init__(self, database: PostgresDatabase, contents: ArtifactContents) -> None:
         self._database = database
-        self._files = files
+        self._contents = contents
 
     async def create(self, thread: Thread) -> Thread:
         given = replace(thread, title=fix_surrogates(thread.title))
@@ -169,7 +169,7 @@ class PostgresThreads:
 
         async def delete_all() -> bool:
             existed, names = await self._database.write(delete)
-            await self._files.remove(names)
+            await self._contents.remove(names)
             return existed
 
         return await run_to_completion(delete_all())

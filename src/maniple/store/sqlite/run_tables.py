@@ -19,7 +19,7 @@ from maniple.evidence.source_text import (
     describe_unread,
 )
 from maniple.reading.publication import Publication
-from maniple.store.artifact_files import ArtifactFiles, safe_name
+from maniple.store.artifact_contents import ArtifactContent, ArtifactContents, open_content, safe_name
 from maniple.store.executors import run_to_completion
 from maniple.store.records import Artifact, EventRecord, InputRecord, RunRecord, ToolCallRecord
 from maniple.store.rows import (
@@ -188,11 +188,11 @@ class SqliteLedger:
 
 
 class SqliteArtifacts:
-    """See `protocols.ArtifactStore`. The contents are files beside the database."""
+    """See `protocols.ArtifactStore`."""
 
-    def __init__(self, database: SqliteDatabase, files: ArtifactFiles) -> None:
+    def __init__(self, database: SqliteDatabase, contents: ArtifactContents) -> None:
         self._database = database
-        self._files = files
+        self.contents = contents
 
     async def add(
         self, run: RunRecord, name: str, media_type: str, data: bytes | Path | BinaryIO
@@ -203,8 +203,8 @@ class SqliteArtifacts:
         sql = f"SELECT {ARTIFACT_COLUMNS} FROM artifacts WHERE artifact_id = ? AND owner = coalesce(?, owner)"
         return make_first(Artifact, await self._database.fetch(sql, (artifact_id, owner)))
 
-    async def open(self, artifact: Artifact) -> Path:
-        return await self._files.path(artifact.artifact_id, artifact.size)
+    async def open(self, artifact: Artifact) -> ArtifactContent:
+        return await open_content(self.contents, artifact.artifact_id, artifact.size)
 
     async def list_by_run(self, run_id: str) -> list[Artifact]:
         sql = f"SELECT {ARTIFACT_COLUMNS} FROM artifacts WHERE run_id = ? ORDER BY position"
@@ -222,9 +222,9 @@ class SqliteArtifacts:
     async def _add(
         self, run: RunRecord, name: str, media_type: str, data: bytes | Path | BinaryIO
     ) -> Artifact:
-        # The file before the row: a crash in between leaves an unused file, never a row without content.
+        # The content before the row: a crash in between leaves an unused one, never a row without content.
         artifact_id = str(uuid4())
-        written = await self._files.write(artifact_id, data)
+        written = await self.contents.write(artifact_id, data)
         values = (
             artifact_id,
             run.run_id,
@@ -238,7 +238,7 @@ class SqliteArtifacts:
         try:
             await self._database.execute(sql, row)
         except StoreError:
-            await self._files.remove([artifact_id])
+            await self.contents.remove([artifact_id])
             raise
         return Artifact(*row)
 

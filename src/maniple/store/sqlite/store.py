@@ -13,7 +13,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from maniple.errors import StoreBusy, StoreError
 from maniple.evidence import Evidence
-from maniple.store.artifact_files import ArtifactFiles
+from maniple.store.artifact_contents import ArtifactContents
 from maniple.store.batches import SqlBatches
 from maniple.store.error_translation import corrupt_log, require_free_space, translate_errors
 from maniple.store.executors import run_in_thread, run_to_completion
@@ -40,18 +40,22 @@ class SqliteStore:
     """See `protocols.Store`."""
 
     def __init__(
-        self, database: SqliteDatabase, processes: ProcessRegistry, files: ArtifactFiles, saver: SqliteSaver
+        self,
+        database: SqliteDatabase,
+        processes: ProcessRegistry,
+        contents: ArtifactContents,
+        saver: SqliteSaver,
     ) -> None:
         self._database = database
         self._processes = processes
-        self._files = files
-        self.threads = SqliteThreads(database, files)
+        self._contents = contents
+        self.threads = SqliteThreads(database, contents)
         self.runs = SqliteRuns(database, processes)
         self.texts = SqliteRunTexts(database)
         self.inputs = SqliteInputs(database)
         self.events = SqliteEvents(database)
         self.ledger = SqliteLedger(database)
-        self.artifacts = SqliteArtifacts(database, files)
+        self.artifacts = SqliteArtifacts(database, contents)
         self.keys = SqliteKeys(database)
         self.schedules = SqlSchedules(database)
         self.webhooks = SqlWebhooks(database)
@@ -83,17 +87,17 @@ class SqliteStore:
             rows = await self._database.fetch("SELECT artifact_id, size FROM artifacts")
         except StoreError as error:
             return [str(error)]
-        missing = await self._files.missing((name, size) for name, size in rows)
+        missing = await self._contents.missing((name, size) for name, size in rows)
         return problems + [f"The content of artifact {name} is missing or was changed." for name in missing]
 
     async def vacuum(self) -> None:
         await self._database.vacuum()
         rows = await self._database.fetch("SELECT artifact_id FROM artifacts")
-        await self._files.sweep({name for (name,) in rows})
+        await self._contents.sweep({name for (name,) in rows})
 
 
 @asynccontextmanager
-async def open_sqlite(path: Path, files: ArtifactFiles, *, server: bool) -> AsyncGenerator[SqliteStore]:
+async def open_sqlite(path: Path, contents: ArtifactContents, *, server: bool) -> AsyncGenerator[SqliteStore]:
     """Open the store; create or migrate the file. On leaving, the log is merged into the file.
 
     Raises a `StoreError` for a file that cannot be used, and leaves that file unchanged.
@@ -110,7 +114,7 @@ async def open_sqlite(path: Path, files: ArtifactFiles, *, server: bool) -> Asyn
             saver = SqliteSaver(connection, database)
             await saver.setup()
             await connection.execute("PRAGMA query_only = ON")
-        yield SqliteStore(database, processes, files, saver)
+        yield SqliteStore(database, processes, contents, saver)
 
 
 def _open(path: Path, processes: ProcessRegistry, *, server: bool) -> SqliteDatabase:

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from uuid import uuid4
 
 from maniple.evidence.noted_findings import MAX_FINDINGS
-from maniple.store.artifact_files import ArtifactFiles
+from maniple.store.artifact_contents import ArtifactContents
 from maniple.store.executors import run_to_completion
 from maniple.store.protocols import RunChange
 from maniple.store.records import (
@@ -61,9 +61,9 @@ _PAUSED_WITHIN = f"(owner = ?1 AND status = 'interrupted' AND {_TOUCHED} > ?2 AN
 class SqliteThreads:
     """See `protocols.ThreadTable`."""
 
-    def __init__(self, database: SqliteDatabase, files: ArtifactFiles) -> None:
+    def __init__(self, database: SqliteDatabase, contents: ArtifactContents) -> None:
         self._database = database
-        self._files = files
+        self._contents = contents
 
     async def create(self, thread: Thread) -> Thread:
         def insert(connection: sqlite3.Connection) -> Thread:
@@ -153,7 +153,7 @@ class SqliteThreads:
 
         async def delete_all() -> bool:
             existed, names = await self._database.write(delete)
-            await self._files.remove(names)
+            await self._contents.remove(names)
             return existed
 
         return await run_to_completion(delete_all())
