@@ -186,7 +186,7 @@ class RunsSettings(Section):
     Then others go on with its runs.
     """
     outage_seconds: float = Field(default=3_600, ge=0, le=7 * 86_400)
-    """How long a run waits for a model that is away before it fails; 0: not at all."""
+    """How long a run waits for a model or a SQLite file that is away before it fails; 0: not at all."""
 
 
 def _headers_of_a_line(value: Any) -> Any:

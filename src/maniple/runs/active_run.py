@@ -15,6 +15,7 @@ from maniple.events import (
     Event,
     EventRedactor,
     RunStatusChanged,
+    RunWaiting,
     SessionState,
     StreamState,
 )
@@ -109,6 +110,8 @@ class ActiveRun:
     """The ids of the inputs whose replies are recorded."""
     waits_for: OutageKind | None = None
     """What is away, while nothing of the run is at work."""
+    outage: RunWaiting | None = None
+    """The outage of the store that it waits for, which cannot be stored yet."""
     open_turns: set[str] = field(default_factory=set[str])
     """The `agent_id`s of the agents at work."""
     next_runs: list[RunRecord] = field(default_factory=list[RunRecord])

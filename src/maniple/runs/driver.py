@@ -37,7 +37,7 @@ from maniple.runs.ended_runs import find_exchange, read_ended_run
 from maniple.runs.engine_config import ExecutionEnvironment
 from maniple.runs.event_log import RunEventLog
 from maniple.runs.newest_work import NewestWork, read_newest_work
-from maniple.runs.outages import NOT_WAITING, ModelOutages, ModelWait
+from maniple.runs.outages import NOT_WAITING, ModelOutages, ModelWait, RunStoreWait
 from maniple.runs.request import RunRequest
 from maniple.runs.search_index import index_run
 from maniple.runs.steering import MessageDesk, answers_of
@@ -53,6 +53,7 @@ from maniple.scope.run_scope import RunScope
 from maniple.store import RunChange, RunRecord
 from maniple.store.executors import run_to_completion
 from maniple.store.redaction import RedactedLedger
+from maniple.store.waiting import WaitLimit, waiting
 from maniple.telemetry.logs import log_context
 
 _RUNS_PAGE = 5
@@ -71,6 +72,7 @@ class RunDriver:
     environment: ExecutionEnvironment = field(default_factory=ExecutionEnvironment)
     file_collector: WorkspaceCollector | None = None
     outages: ModelOutages = field(default_factory=lambda: ModelOutages(0))
+    store_limit: WaitLimit = field(default_factory=lambda: WaitLimit(0))
 
     def prepare(
         self, record: RunRecord, received: Sequence[ReceivedInput] = (), *, newest_number: int = 0
@@ -90,6 +92,10 @@ class RunDriver:
 
     async def work(self, active: ActiveRun, start: Start, stream: StreamState) -> None:
         """Drive the run to its end, a pause, or the end of this program. The caller closes its log."""
+        with waiting(RunStoreWait(self.store_limit, active, self.services.recorder)):
+            await self._work(active, start, stream)
+
+    async def _work(self, active: ActiveRun, start: Start, stream: StreamState) -> None:
         record = active.record
         active.resume_after(stream)
         try:

@@ -82,7 +82,7 @@ class EngineConfig:
     redactor: Redactor = field(default_factory=lambda: Redactor(()))
     drain_seconds: float = 5.0
     outage_seconds: float = 3_600.0
-    """How long a run waits at most for a model that is away; 0: not at all."""
+    """How long a run waits at most for a model or a SQLite file that is away; 0: not at all."""
     watch_seconds: float = 30.0
     """The interval between a server's searches for orphaned runs."""
 

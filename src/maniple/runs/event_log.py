@@ -9,6 +9,7 @@ from maniple.errors import StoreError
 from maniple.events import Event, SessionState, WorkflowEnded, record_of
 from maniple.store import EventRecord, EventTable
 from maniple.store.protocols import EVENT_PAGE_SIZE
+from maniple.store.waiting import StoreWait, WaitLimit, waiting
 
 if TYPE_CHECKING:
     from maniple.telemetry.metrics import Metrics
@@ -209,10 +210,16 @@ async def newest_number(events: EventTable, run_id: str) -> int:
 
 
 @asynccontextmanager
-async def open_recorder(events: EventTable, metrics: "Metrics | None" = None) -> AsyncGenerator[Recorder]:
-    """Open a recorder; on leaving, all added events are written."""
+async def open_recorder(
+    events: EventTable, metrics: "Metrics | None" = None, *, limit: WaitLimit | None = None
+) -> AsyncGenerator[Recorder]:
+    """Open a recorder; on leaving, all added events are written.
+
+    While the store is away, they wait up to `limit`; without one, they are lost after a few seconds.
+    """
     recorder = Recorder(events, metrics)
-    writing = asyncio.create_task(recorder.write(), name="recorder")
+    with waiting(StoreWait(limit or WaitLimit(0))):
+        writing = asyncio.create_task(recorder.write(), name="recorder")
     try:
         yield recorder
     finally:

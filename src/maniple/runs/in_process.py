@@ -45,6 +45,7 @@ from maniple.runs.waiting_messages import WaitingMessages
 from maniple.scope.inbox import InputRefused
 from maniple.scope.inputs import Cancel, PlanChange, ReceivedInput
 from maniple.store import EventRecord, RunRecord, Store, Thread, read_event_pages
+from maniple.store.waiting import WaitLimit
 
 POLL_SECONDS = 0.2
 """How often the store is read for a run of another process, which sends no notification."""
@@ -376,7 +377,8 @@ async def open_engine(
         telemetry or RunTelemetry(),
         environment or ExecutionEnvironment(),
     )
-    async with open_recorder(store.events, telemetry.metrics) as recorder:
+    limit = WaitLimit(config.outage_seconds)
+    async with open_recorder(store.events, telemetry.metrics, limit=limit) as recorder:
         workspaces = environment.workspaces
         file_collector = (
             WorkspaceCollector(store, workspaces, config.redactor) if workspaces is not None else None
@@ -387,7 +389,7 @@ async def open_engine(
         # At a terminal, a person sees at once that an endpoint is configured wrong.
         outages = ModelOutages(config.outage_seconds, waits_unanswered=kind == "server")
         scheduler = LocalTurnScheduler(services, FairSemaphore(config.working))
-        driver = RunDriver(services, scheduler, quotas, environment, file_collector, outages)
+        driver = RunDriver(services, scheduler, quotas, environment, file_collector, outages, limit)
         tasks = RunTasks(driver)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(teams.close)

@@ -1,7 +1,8 @@
-"""Runs that wait while the endpoint of their model is away, and go on by themselves.
+"""Runs that wait while the endpoint of their model, or the store, is away, and go on by themselves.
 
 A call that its endpoint does not take stays where it is: what the run has done is not done again. When all
 steps at work wait, the run is `queued` and its slot is free for others. It keeps its place on its thread.
+A write that the store does not take waits likewise, but in its slot: no other run could work.
 """
 
 import asyncio
@@ -18,9 +19,11 @@ from langchain_core.callbacks import AsyncCallbackHandler
 
 from maniple.errors import ModelError, StoreError
 from maniple.events import RunContinued, RunWaiting
-from maniple.runs.active_run import ActiveRun, RunServices
+from maniple.runs.active_run import ActiveRun, RunPhase, RunServices
+from maniple.runs.event_log import Recorder
 from maniple.runs.scheduling import Slot
 from maniple.store import RunChange
+from maniple.store.waiting import StoreWait, WaitLimit
 
 FIRST_PAUSE_SECONDS = 2.0
 MAX_PAUSE_SECONDS = 20.0
@@ -225,3 +228,42 @@ class ModelWait(AsyncCallbackHandler):
         )
         late.is_outage, late.had_answered = True, failure.had_answered
         return late
+
+
+class RunStoreWait(StoreWait):
+    """Lets the writes of one run wait (`store.waiting`)."""
+
+    def __init__(self, limit: WaitLimit, active: ActiveRun, recorder: Recorder) -> None:
+        super().__init__(limit)
+        self._active = active
+        self._recorder = recorder
+        self._writes = 0
+        self._event: RunWaiting | None = None
+        self._was_at_work = False
+
+    def begin(self, since: float, failure: StoreError) -> None:
+        self._writes += 1
+        if self._event is not None or self._active.waits_for is not None:
+            return
+        until, reason = since + self.limit.seconds, str(failure)
+        self._event = RunWaiting(waiting_for="store", reason=reason, since=since, until=until)
+        self._active.outage = self._event
+        self._active.waits_for = "store"
+        self._was_at_work = self._active.meter.is_running
+        self._active.meter.stop()
+        _LOG.warning("The run waits for the store, for %g s at most: %s", until - time.time(), reason)
+
+    async def end(self) -> None:
+        self._writes -= 1
+        event = self._event
+        if self._writes or event is None:
+            return
+        active, self._event = self._active, None
+        active.waits_for = active.outage = None
+        if self._was_at_work:
+            active.meter.start()
+        seconds = round(time.time() - event.since, 1)
+        _LOG.info("The run goes on after it waited %g s for the store.", seconds)
+        if active.phase is RunPhase.OPEN and not active.is_suspended:
+            await active.record_event(event, self._recorder)
+            await active.record_event(RunContinued(waiting_for="store", seconds=seconds), self._recorder)

@@ -36,8 +36,14 @@ class RunTasks:
         if record is None:
             raise NotFound("The run does not exist.")
         active = self.active.get(run_id)
+        if active is None:
+            return record
         # It is stored at the end of the run.
-        return record if active is None else replace(record, usage=active.meter.answered)
+        record = replace(record, usage=active.meter.answered)
+        if (away := active.outage) is not None and record.is_unfinished:
+            waits = {"waiting_for": "store", "waiting_since": away.since, "waiting_until": away.until}
+            record = replace(record, status="queued", **waits)
+        return record
 
     def start(self, record: RunRecord) -> None:
         """Begin a run of this process."""
@@ -58,6 +64,7 @@ class RunTasks:
     async def drain(self) -> None:
         """Accept no new runs and stop active ones at their next checkpoint, to continue later."""
         self.admission.close()
+        self.driver.store_limit.end()
         runs = list(self.active.values())
         for active in runs:
             if not active.is_cancelled:  # a cancelled run must end and not continue later

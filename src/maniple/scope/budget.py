@@ -260,6 +260,11 @@ class UsageMeter:
                 level.limit: level.used for level in self._shared_levels(model_calls=0, tool_calls=0)
             }
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the clock runs."""
+        return self._began is not None
+
     def stop(self) -> None:
         """Let the seconds stand until the next `start()`: nothing of the run is at work."""
         self._used, self._began = self.used, None

@@ -116,10 +116,9 @@ class ArtifactFiles:
 
     def _require(self, artifact_id: str, size: int) -> None:
         if not _is_intact(self.directory / artifact_id, size):
+            # A folder that cannot be read is no lost content.
             with translate_errors(self.directory), suppress(FileNotFoundError):
-                os.close(
-                    os.open(self.directory, _DIRECTORY)
-                )  # a folder that cannot be read is no lost content
+                os.close(os.open(self.directory, _DIRECTORY))
             raise missing_content(artifact_id)
 
     def _open(self, artifact_id: str, start: int) -> BinaryIO:
