@@ -124,6 +124,53 @@ async def test_uneven_chains_do_not_wait_for_each_other():
     assert set(log.count("begin").values()) == {1}
 
 
+OTHER_FILES = planned("C", agent="coder")
+ORDERS = {
+    "two that share files": ((planned("A", agent="coder"), OTHER_FILES), {}, []),
+    "one beside two that share files": (
+        (planned("A", agent="coder"), planned("B"), OTHER_FILES),
+        {},
+        [([], [2]), ([], [1]), ([1], []), ([1, 2, 3], [])],
+    ),
+    "a chain beside a step": (
+        (planned("A"), planned("B", 1), planned("C")),
+        {},
+        [([], [3]), ([1], []), ([], [1]), ([1, 2, 3], [])],
+    ),
+    "more than may run at once": (
+        (planned("A"), planned("B"), planned("C")),
+        {"parallel_steps": 2},
+        [([], [2]), ([], [1]), ([], []), ([1, 2, 3], [])],
+    ),
+    "one at a time": ((planned("A"), planned("B")), {"parallel_steps": 1}, []),
+    "the lead decides": ((planned("A"), planned("B")), {"supervisor": "always"}, []),
+}
+
+
+@pytest.mark.parametrize(("steps", "rules", "expected"), ORDERS.values(), ids=list(ORDERS))
+async def test_a_review_says_which_steps_begin_together_as_they_then_do(steps, rules, expected):
+    titles = [one["title"] for one in steps]
+    together = [{titles[i], *(titles[n - 1] for n in beside)} for i, (_, beside) in enumerate(expected[:-1])]
+
+    async def meet(log: Log, task: Task) -> str:
+        await log.until(log.begun, *together[titles.index(task.title)])
+        return "met"
+
+    ways = dict.fromkeys(titles, meet) if expected else {}
+    async with team(*steps, ways=ways, rules=rules) as (it, log):
+        options, config = RunOptions(auto_accepted_plan=False), {"configurable": {"thread_id": "t"}}
+        paused = await it.team.ainvoke({"messages": [HumanMessage("Do it")]}, config, context=options)
+        shown = paused["__interrupt__"][0].value.get("order", [])
+        assert [(one["after"], one["beside"]) for one in shown] == expected
+        await it.team.ainvoke(Command(resume="accept"), config, context=options)
+    places = {line: place for place, line in enumerate(log.lines)}
+    for title, (after, beside) in zip(titles, expected, strict=False):
+        assert all(places[f"end {titles[n - 1]}"] < places[f"begin {title}"] for n in after)
+        assert all(places[f"begin {titles[n - 1]}"] < places[f"end {title}"] for n in beside)
+    if not expected:
+        assert log.lines == [f"{word} {title}" for title in (*titles, "Report") for word in ("begin", "end")]
+
+
 async def test_a_step_is_given_the_results_it_needs_and_the_report_all():
     seen: dict[str, list[str]] = {}
 

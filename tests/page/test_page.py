@@ -128,7 +128,7 @@ def test_notes_and_needs_of_steps_outlast_the_review_and_a_note_is_edited(page: 
     ask(page)
     page.get_by_role("region", name="Plan", exact=True).get_by_text("Compute").click()
     expect(page.get_by_role("region", name="Plan", exact=True)).to_contain_text("Not by head.")
-    expect(page.get_by_role("region", name="Plan", exact=True).get_by_text("starts at once")).to_have_count(1)
+    expect(page.get_by_role("region", name="Plan", exact=True).get_by_text("together with")).to_have_count(2)
     page.get_by_role("button", name="Edit the plan").click()
     expect(page.get_by_label("Note").nth(1)).to_have_value("Not by head.")
     page.get_by_label("Note").nth(1).fill("By hand.")

@@ -290,7 +290,9 @@ def build_graph(
     nodes.add("clarify", ClarifyNode(), "coordinator")
     nodes.add("schedule", ScheduleNode(), "coordinator")
     nodes.add("planner", planner, "supervisor", "review")
-    nodes.add("review", ReviewNode(available, rules.max_plan_steps), "supervisor", "planner")
+    nodes.add(
+        "review", ReviewNode(available, supervisor.order_of, rules.max_plan_steps), "supervisor", "planner"
+    )
     nodes.add("supervisor", supervisor, *everyone, "planner", END)
     for name in everyone:
         node = WorkerNode(

@@ -15,7 +15,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 from langchain_core.callbacks import adispatch_custom_event
 from langgraph.config import get_config
@@ -49,16 +49,49 @@ _LAST = LeadDecision(decision="continue_without")
 """The decision on a failure that happens after the lead has ended the wave."""
 
 
+class StepOrder(TypedDict):
+    """When a step begins in a wave. The numbers are positions in the plan, from 1."""
+
+    after: list[int]
+    """The steps that are over before it begins: their results are needed, or both use the same resource."""
+    beside: list[int]
+    """The steps that begin together with it, at the beginning of the wave."""
+
+
 def can_run_parallel(progress: PlanProgress, roles: Roles) -> bool:
     """Return whether two of the open steps need not wait for each other."""
+    before: dict[int, set[int]] = {}
+    for step_id, direct in _find_earlier(progress, roles).items():
+        before[step_id] = direct.union(*(before[number] for number in direct))
+    return any(len(earlier) < place for place, earlier in enumerate(before.values()))
+
+
+def order_of_wave(progress: PlanProgress, roles: Roles, limit: int) -> list[StepOrder]:
+    """Return when each step of a plan that has not begun will begin in its first wave, in the plan's order.
+
+    At most `limit` steps run concurrently. The report, which is in no wave, begins after all other steps.
+    """
+    earlier = _find_earlier(progress, roles)
+    places = {step.id: place for place, step in enumerate(progress.steps, start=1)}
+    first = [step_id for step_id, direct in earlier.items() if not direct][:limit]
+    return [
+        StepOrder(
+            after=sorted(places[one] for one in earlier.get(step.id, earlier)),
+            beside=[places[one] for one in first if step.id in first and one != step.id],
+        )
+        for step in progress.steps
+    ]
+
+
+def _find_earlier(progress: PlanProgress, roles: Roles) -> dict[int, set[int]]:
+    """Return, by the ids of the open steps, the ids of the open steps that each waits for directly."""
     work = progress.open_work()
     ids = {step.id for step in work}
-    before: dict[int, set[int]] = {}
+    earlier: dict[int, set[int]] = {}
     for step in work:
         direct = {one.id for one in progress.given_to(step) if one.id in ids}
-        direct |= {one.id for one in work if one.id in before and _share(one, step, roles)}
-        before[step.id] = direct.union(*(before[number] for number in direct))
-    return any(len(earlier) < place for place, earlier in enumerate(before.values()))
+        earlier[step.id] = direct | {one.id for one in work if one.id in earlier and _share(one, step, roles)}
+    return earlier
 
 
 def send_wave(state: State, progress: PlanProgress) -> Command[Any]:

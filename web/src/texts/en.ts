@@ -159,7 +159,7 @@ export const en = {
   stepWords: "What to do",
   waitsFor: "Waits for",
   waitsForSteps: (steps: string) => `waits for ${steps}`,
-  startsAtOnce: "starts at once",
+  togetherWith: (steps: string) => `together with ${steps}`,
   stepNote: "Note",
   up: "Earlier",
   down: "Later",

@@ -160,7 +160,7 @@ export const zh: typeof en = {
   stepWords: "要做什么",
   waitsFor: "等待步骤",
   waitsForSteps: (steps: string) => `等待步骤 ${steps}`,
-  startsAtOnce: "立即开始",
+  togetherWith: (steps: string) => `与 ${steps} 同时进行`,
   stepNote: "注意事项",
   up: "提前",
   down: "推后",

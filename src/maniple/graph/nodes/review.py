@@ -1,6 +1,6 @@
 """The review: the user accepts, edits or rejects the plan before it is executed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,9 +9,10 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 from pydantic import ValidationError
 
-from maniple.graph.plan import Plan
+from maniple.graph.plan import Plan, PlanProgress
 from maniple.graph.plan_edits import record_review
 from maniple.graph.state import STEERING_MARK, RunOptions, State, make_update, private_of, request_of
+from maniple.graph.waves import StepOrder
 from maniple.graph.written_plan import normalize_plan
 from maniple.scope.run_scope import run_scope
 from maniple.tools.decisions import (
@@ -36,6 +37,8 @@ class ReviewNode:
     """
 
     available: Sequence[Worker]
+    order_of: Callable[[PlanProgress], Sequence[StepOrder]]
+    """Returns when each step of a plan will begin; nothing if they run one by one."""
     max_steps: int = 12
 
     async def __call__(
@@ -45,6 +48,8 @@ class ReviewNode:
         members = RunOptions.of(runtime, state).enabled(self.available)
         shown = plan.model_dump(exclude_none=True)
         question: dict[str, Any] = {"kind": "plan_review", "plan": shown, "answers": dict(PLAN_ANSWERS)}
+        if order := self.order_of(PlanProgress.of(plan)):
+            question["order"] = list(order)
         while True:
             answer = _read(interrupt(question))
             if is_plan_acceptance(answer):

@@ -26,7 +26,7 @@ from maniple.graph.plan_events import show_changes
 from maniple.graph.state import RunOptions, State, make_update, private_of, records_of, request_of
 from maniple.graph.steering import exchange_of, find_replanning
 from maniple.graph.step_records import apply_decision, apply_records
-from maniple.graph.waves import can_run_parallel, send_wave
+from maniple.graph.waves import StepOrder, can_run_parallel, order_of_wave, send_wave
 from maniple.graph.written_plan import REPORTER, object_schema, repeated_step
 from maniple.llms import Shape, ShapeError, ask_for
 from maniple.llms.context_windows import room_of
@@ -72,6 +72,13 @@ class SupervisorNode:
         update = cast("Mapping[str, Any]", command.update)
         return replace(command, update={**update, "messages": exchange})
 
+    def order_of(self, progress: PlanProgress) -> list[StepOrder]:
+        """Return when each step of a plan that has not begun will begin; [] if they run one by one."""
+        return order_of_wave(progress, self.roles, self.parallel_steps) if self._runs_wave(progress) else []
+
+    def _runs_wave(self, progress: PlanProgress) -> bool:
+        return self.mode == "plan" and self.parallel_steps > 1 and can_run_parallel(progress, self.roles)
+
     async def _next(self, state: State, members: Sequence[Worker], *, is_deep: bool) -> Command[str]:
         inbox = run_scope().inbox
         progress, records = _load_plan(state), records_of(state)
@@ -102,7 +109,7 @@ class SupervisorNode:
         if step is None:
             _check_delivered(progress)
             return Command(goto=END, update=make_update(plan=progress.to_state(), ended=None, next=FINISH))
-        if self.mode == "plan" and self.parallel_steps > 1 and can_run_parallel(progress, self.roles):
+        if self._runs_wave(progress):
             return send_wave(state, progress)
         progress = progress.with_step(
             step.id,

@@ -13,9 +13,17 @@ export interface PlannedStep {
   repeats?: boolean | null;
 }
 
+/** When a step of a plan in review will begin, by the numbers of others, from 1: after these, and beside those. */
+export interface StepOrder {
+  after: number[];
+  beside: number[];
+}
+
 export interface PlannedSteps {
   title: string;
   steps: PlannedStep[];
+  /** Per step; empty if they run one by one. */
+  order?: StepOrder[];
 }
 
 /** A step with a key that stays the same while steps are added, removed and moved. */
@@ -113,12 +121,6 @@ function Needs({ step, earlier, onNeeds }: { step: Keyed; earlier: readonly Keye
   );
 }
 
-/** The numbers of the steps that a step of a plan in review waits for; null if it waits for all above, as the report does. */
-export function needsOf(plan: PlannedSteps, at: number): number[] | null {
-  const step = plan.steps[at];
-  return !step?.needs || step.agent_name === "reporter" || step.needs.length === at ? null : step.needs;
-}
-
 function keyed(step: PlannedStep, key: number): Keyed {
   return { ...drafted(step), note: step.note ?? "", key, needs: step.needs ?? null };
 }
@@ -137,7 +139,8 @@ function planned(steps: readonly Keyed[]): PlannedStep[] {
 export function reviewedPlan(waiting: Interrupt | null): PlannedSteps | null {
   if (waiting?.kind !== "plan_review") return null;
   const plan = waiting.payload["plan"] as Partial<PlannedSteps> | undefined;
-  return plan?.steps ? { title: plan.title ?? "", steps: plan.steps } : null;
+  const order = (waiting.payload["order"] ?? []) as StepOrder[];
+  return plan?.steps ? { title: plan.title ?? "", steps: plan.steps, order } : null;
 }
 
 /** Focus a step's button, or the opposite button if it is disabled. */

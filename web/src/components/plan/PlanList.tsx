@@ -3,7 +3,7 @@ import type { RunModel } from "../../run";
 import { texts } from "../../texts";
 import { useService } from "../service";
 import { GapReviews } from "./GapReviews";
-import { needsOf, reviewedPlan } from "./PlanEditor";
+import { reviewedPlan } from "./PlanEditor";
 import { type Ask, StepView } from "./StepView";
 
 /** The plan with its progress, also while it is written. During the run, steps can be skipped, repeated, edited, added and moved. */
@@ -27,7 +27,7 @@ export function PlanList({ run, plan }: { run: RunModel; version: number; plan: 
             key={step.id}
             steps={plan.steps}
             at={plan.steps.indexOf(step)}
-            needs={reviewed && needsOf(reviewed, plan.steps.indexOf(step))}
+            order={reviewed?.order?.[plan.steps.indexOf(step)]}
             note={reviewed?.steps[plan.steps.indexOf(step)]?.note ?? ""}
             findings={run.findingsOf(step.id)}
             isOver={run.isOver}

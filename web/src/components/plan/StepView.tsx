@@ -5,6 +5,7 @@ import { texts } from "../../texts";
 import type { PlanChange } from "../service";
 import { Findings } from "../work/FindingView";
 import { offersFor } from "./changes";
+import type { StepOrder } from "./PlanEditor";
 import { type Draft, StepFields, drafted } from "./StepFields";
 import { StepMenu } from "./StepMenu";
 
@@ -23,8 +24,8 @@ interface Shown {
   at: number;
   /** A warning or a limit, in a plan that waits for its review; "" for none. */
   note: string;
-  /** The numbers of the steps that it waits for, in a plan that waits for its review; else null. */
-  needs: number[] | null;
+  /** When it will begin, in a plan that waits for its review and whose steps do not all run one by one. */
+  order: StepOrder | undefined;
   /** What its member noted. */
   findings: readonly Finding[];
   isOver: boolean;
@@ -33,7 +34,7 @@ interface Shown {
 }
 
 /** A step of a plan with its status and a menu of changes. */
-export function StepView({ steps, at, note, needs, findings, isOver, ask }: Shown) {
+export function StepView({ steps, at, note, order, findings, isOver, ask }: Shown) {
   const step = steps[at]!;
   const [form, setForm] = useState<"edit" | "add" | null>(null);
   // The requested change is shown until the changed plan arrives.
@@ -64,7 +65,7 @@ export function StepView({ steps, at, note, needs, findings, isOver, ask }: Show
           <details>
             <summary>
               {step.title} <span class="who">{step.agent_name}</span>
-              {needs && <span class="who"> · {needs.length ? texts.waitsForSteps(titles(steps, needs)) : texts.startsAtOnce}</span>}
+              {order && <Begins steps={steps} at={at} order={order} />}
               {findings.length > 0 && <span class="who"> · {texts.findings(findings.length)}</span>}
               <span class="unseen">, {texts.status[status] ?? status}</span>
             </summary>
@@ -86,6 +87,13 @@ export function StepView({ steps, at, note, needs, findings, isOver, ask }: Show
       {step.reason && <p class="reason">{step.reason}</p>}
     </li>
   );
+}
+
+/** When a step will begin. One that waits for all above, as steps do unless the plan says otherwise, needs no words. */
+function Begins({ steps, at, order: { after, beside } }: { steps: readonly Step[]; at: number; order: StepOrder }) {
+  const isPlain = after.length === at && beside.length === 0;
+  if (isPlain || (after.length === 0 && beside.length === 0)) return null;
+  return <span class="who"> · {beside.length > 0 ? texts.togetherWith(titles(steps, beside)) : texts.waitsForSteps(titles(steps, after))}</span>;
 }
 
 /** The titles of steps by their numbers, from 1. */
