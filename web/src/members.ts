@@ -1,4 +1,5 @@
 import { signal } from "@preact/signals";
+import { texts } from "./texts";
 
 /** A member of the team. */
 export interface Member {
@@ -8,3 +9,8 @@ export interface Member {
 }
 
 export const members = signal<Member[]>([]);
+
+/** What an agent is for, in a few words; "" for a role of the settings. */
+export function dutyOf(agent: string): string {
+  return texts.duties[agent] ?? "";
+}

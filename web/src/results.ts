@@ -31,7 +31,8 @@ export interface PageResult {
 
 export const RUNS_CODE = new Set(["python_repl_tool", "bash_tool"]);
 const NOTE = /^\[(?:exit code |timeout: |took |figures drawn: |files written: |over \d|[A-Z].*\.\]$)/;
-const FAILURE = /^(?:exit code |timeout: )/;
+/** The notes of a program that failed. */
+export const FAILURE = /^(?:exit code |timeout: )/;
 const MAX_NOTES = 8;
 const STDERR = "[stderr]\n";
 /** The beginning of the result of a failed call; tools may report other failures in their own form. */

@@ -1,7 +1,13 @@
+import { signal } from "@preact/signals";
+import { h } from "preact";
+import { render } from "preact-render-to-string";
 import { describe, expect, it } from "vitest";
-import { silences } from "../src/components/work/Silence";
+import { ServiceContext } from "../src/components/service";
+import { Silence, silences } from "../src/components/work/Silence";
 import type { RunEvent } from "../src/events";
+import { models } from "../src/models";
 import { RunModel } from "../src/run";
+import { texts } from "../src/texts";
 
 /** A run at work: its member has begun at 100 s. */
 function begun(): RunModel {
@@ -53,3 +59,22 @@ describe("a silence", () => {
     expect(silences(untimed, 200)).toEqual([]);
   });
 });
+
+describe("with the small model of the machine", () => {
+  it("a silence says what is usual, and not where the team waits for a tool", async () => {
+    const shown = (run: RunModel) => render(h(ServiceContext.Provider, { value: service(140), children: h(Silence, { run, version: run.version }) }));
+    const run = begun();
+    expect(shown(run)).not.toContain(texts.slowModel);
+    models.value = { answering: "small", embedded: true, models: [], fixed: "" };
+    expect(shown(run)).toContain(texts.slowModel);
+    run.apply({ id: 3, type: "tool_call", tool_call_id: "c", tool_name: "bash_tool", tool_input: {}, agent_id: "t1", at: 101 });
+    expect(shown(run)).not.toContain(texts.slowModel);
+    models.value = null;
+  });
+});
+
+/** A service whose clock stands. */
+function service(now: number) {
+  const clock = { now: signal(now), watch: () => () => undefined };
+  return { ask: () => Promise.reject(new Error()), has: () => false, attempt: () => Promise.resolve(true), acts: null, clock };
+}

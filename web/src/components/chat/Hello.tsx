@@ -34,10 +34,8 @@ export function Hello() {
         <details class="absent">
           <summary>{texts.absent}</summary>
           <ul>
-            {others.map(({ part, why }) => (
-              <li key={part}>
-                <b>{part}</b> {why}
-              </li>
+            {others.map((one) => (
+              <Lack key={one.part} absence={one} />
             ))}
           </ul>
         </details>
@@ -46,11 +44,33 @@ export function Hello() {
   );
 }
 
+/** A part that is missing: what it means for a question, and for the operator why, in the service's own words. */
+function Lack({ absence: { part, isTools, why } }: { absence: Absence }) {
+  const { name, text } = isTools ? { name: texts.lacksTools.name(part), text: texts.lacksTools.text } : (texts.lacks[part] ?? { name: part, text: "" });
+  return (
+    <li>
+      <b>{name}</b> {text}
+      <details>
+        <summary>{texts.lacksWhy}</summary>
+        <p lang="en">{why}</p>
+      </details>
+    </li>
+  );
+}
+
+/** Who leads the team; its members come from the service. */
+const LEADERS = ["coordinator", "planner", "supervisor"];
+
 /** Who is on the team, and what each is for. Roles of the settings are explained by their descriptions when pointed at. */
 function Team() {
   if (members.value.length === 0) return null;
   return (
     <ul class="crew" aria-label={texts.team}>
+      {LEADERS.map((name) => (
+        <li key={name}>
+          <b>{name}</b> {texts.duties[name]}
+        </li>
+      ))}
       {members.value.map(({ name, desc }) => (
         <li key={name} title={desc}>
           <b>{name}</b> {texts.duties[name] ?? ""}

@@ -16,7 +16,7 @@ import { ActionButton } from "../ActionButton";
 import { useService } from "../service";
 import { Copy } from "../work/Copy";
 import { ProposedCall } from "../work/CallBody";
-import { Outage, Progress } from "../work/Progress";
+import { Outage, Progress, WorkedFor } from "../work/Progress";
 import { RunWork } from "../work/RunWork";
 import { Silence } from "../work/Silence";
 
@@ -162,11 +162,12 @@ const ANSWERED = new Set(["completed", "budget_exhausted"]);
 /** The statuses of runs that go on with what they have not done. */
 const UNANSWERED = new Set(["failed", "cancelled"]);
 
-function Standing({ run }: Shown) {
+function Standing({ run, version }: Shown) {
   const { acts } = useService();
   return (
     <footer class={`standing ${run.status}`}>
       <span role="status" aria-live="off">{texts.status[run.status] ?? run.status}</span>
+      {run.isOver && <WorkedFor run={run} version={version} />}
       {run.models.size > 0 && <span>{texts.models([...run.models].join(", "))}</span>}
       {run.tokens > 0 && <span>{`${run.tokens.toLocaleString()} ${texts.tokens}`}</span>}
       {run.calls > 0 && <span>{texts.calls(run.calls)}</span>}

@@ -5,6 +5,7 @@ import { useService } from "../service";
 import { GapReviews } from "./GapReviews";
 import { reviewedPlan } from "./PlanEditor";
 import { type Ask, StepView } from "./StepView";
+import { outcomeOf } from "./StepOutcome";
 
 /** The plan with its progress, also while it is written. During the run, steps can be skipped, repeated, edited, added and moved. */
 export function PlanList({ run, plan }: { run: RunModel; version: number; plan: { title: string; steps: Step[] } }) {
@@ -30,6 +31,7 @@ export function PlanList({ run, plan }: { run: RunModel; version: number; plan: 
             order={reviewed?.order?.[plan.steps.indexOf(step)]}
             note={reviewed?.steps[plan.steps.indexOf(step)]?.note ?? ""}
             findings={run.findingsOf(step.id)}
+            outcome={outcomeOf(run.turns, step)}
             isOver={run.isOver}
             ask={ask}
           />

@@ -1,11 +1,13 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Step } from "../../events";
 import type { Finding } from "../../findings";
+import type { Turn } from "../../parts";
 import { texts } from "../../texts";
 import type { PlanChange } from "../service";
 import { Findings } from "../work/FindingView";
 import { offersFor } from "./changes";
 import type { StepOrder } from "./PlanEditor";
+import { StepOutcome } from "./StepOutcome";
 import { type Draft, StepFields, drafted } from "./StepFields";
 import { StepMenu } from "./StepMenu";
 
@@ -28,14 +30,17 @@ interface Shown {
   order: StepOrder | undefined;
   /** What its member noted. */
   findings: readonly Finding[];
+  /** The turn whose result it has; undefined before there is one. */
+  outcome: Turn | undefined;
   isOver: boolean;
   /** Null if the plan cannot be changed. */
   ask: Ask | null;
 }
 
 /** A step of a plan with its status and a menu of changes. */
-export function StepView({ steps, at, note, order, findings, isOver, ask }: Shown) {
+export function StepView({ steps, at, note, order, findings, outcome, isOver, ask }: Shown) {
   const step = steps[at]!;
+  const [isOpen, setOpen] = useState(false);
   const [form, setForm] = useState<"edit" | "add" | null>(null);
   // The requested change is shown until the changed plan arrives.
   const [changed, setChanged] = useState<Step | null>(null);
@@ -62,7 +67,7 @@ export function StepView({ steps, at, note, order, findings, isOver, ask }: Show
         <StepForm step={step} onEnd={leave} onSave={(draft) => askNow(edited(step, draft))} />
       ) : (
         <>
-          <details>
+          <details open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>
             <summary>
               {step.title} <span class="who">{step.agent_name}</span>
               {order && <Begins steps={steps} at={at} order={order} />}
@@ -72,6 +77,7 @@ export function StepView({ steps, at, note, order, findings, isOver, ask }: Show
             <p>{step.description}</p>
             {findings.length > 0 && <Findings findings={findings} />}
             {note && <p>{texts.stepNote}: {note}</p>}
+            {isOpen && outcome && <StepOutcome turn={outcome} version={outcome.version} />}
           </details>
           {ask && <StepMenu title={step.title} choices={choices} />}
         </>

@@ -1,5 +1,9 @@
+import { useEffect } from "preact/hooks";
+import { lasted } from "../../clock";
 import type { RunModel } from "../../run";
 import { texts } from "../../texts";
+import { useService } from "../service";
+import { dutyOf } from "../../members";
 
 interface Shown {
   run: RunModel;
@@ -9,7 +13,7 @@ interface Shown {
 /** How far a run at work is, in one line: the steps that are done, and those under way. */
 export function Progress({ run, version }: Shown) {
   if (!run.isAtWork) return null;
-  return <p class="progress"><span class="pulse" aria-hidden="true" /> <ProgressText run={run} version={version} /></p>;
+  return <p class="progress"><span class="pulse" aria-hidden="true" /> <ProgressText run={run} version={version} /> <WorkedFor run={run} version={version} /></p>;
 }
 
 export function ProgressText({ run }: Shown) {
@@ -18,11 +22,22 @@ export function ProgressText({ run }: Shown) {
   const underWay = run.isAtWork ? steps.filter((step) => step.status === "in_progress").map((step) => step.title) : [];
   const members = run.isAtWork ? run.turns.filter((turn) => turn.isOpen).map((turn) => turn.agent) : [];
   const doing = underWay.length > 0 ? underWay : members;
+  const duty = underWay.length === 0 && members.length === 1 ? dutyOf(members[0]!) : "";
   return (
     <>
       {steps.length > 0 && <span class="who">{texts.plan} {done}/{steps.length}</span>} {doing.join(" · ")}
+      {duty && <span class="faint"> {duty}</span>}
     </>
   );
+}
+
+/** How long the run has worked since the question, over all members; it does not count while it waits for the user. */
+export function WorkedFor({ run }: Shown) {
+  const { clock } = useService();
+  const counts = run.isAtWork;
+  useEffect(() => (counts ? clock.watch() : undefined), [counts, clock]);
+  const time = run.worked(counts ? clock.now.value : 0);
+  return time === null ? null : <span class="who" title={texts.workedFor}>{lasted(time)}</span>;
 }
 
 /** Says that the run waits for what is away, or that the model of a member does not answer, and for how long. */

@@ -1,6 +1,7 @@
 import { useEffect } from "preact/hooks";
 import { lasted } from "../../clock";
-import type { Turn } from "../../parts";
+import { models } from "../../models";
+import type { Call, Turn } from "../../parts";
 import { callName } from "../../purpose";
 import type { RunModel } from "../../run";
 import { texts } from "../../texts";
@@ -17,11 +18,13 @@ export function Silence({ run }: { run: RunModel; version: number }) {
   if (!isWorking) return null;
   const lines = silences(run, clock.now.value);
   if (lines.length === 0) return null;
+  const isSlow = models.value?.embedded === true && waitsForModel(run);
   return (
     <div class="notice silence">
       {lines.map((line, at) => (
         <p key={at}>{line}</p>
       ))}
+      {isSlow && <p>{texts.slowModel}</p>}
     </div>
   );
 }
@@ -34,9 +37,19 @@ export function silences(run: RunModel, now: number): string[] {
   return open.filter((turn) => isSilent(turn.heard, now) && !turn.outage && !asks.has(turn.id)).map((turn) => silenceOf(turn, lasted(now - turn.heard!)));
 }
 
-function silenceOf({ agent, parts }: Turn, time: string): string {
+function waitsForModel({ turns }: RunModel): boolean {
+  return turns.some((turn) => turn.isOpen && openCallOf(turn) === undefined);
+}
+
+/** The call of a member that has not returned. */
+function openCallOf({ parts }: Turn): Call | undefined {
   const call = parts.findLast((part) => part.kind === "call");
-  return call?.result === null ? texts.silentTool(agent, callName(call.tool), time) : texts.silentModel(agent, time);
+  return call?.result === null ? call : undefined;
+}
+
+function silenceOf(turn: Turn, time: string): string {
+  const call = openCallOf(turn);
+  return call ? texts.silentTool(turn.agent, callName(call.tool), time) : texts.silentModel(turn.agent, time);
 }
 
 function isSilent(heard: number | null, now: number): boolean {

@@ -1,4 +1,5 @@
 import { useCallback, useState } from "preact/hooks";
+import { dutyOf } from "../../members";
 import type { RunModel } from "../../run";
 import type { TextPart, Turn } from "../../parts";
 import { texts } from "../../texts";
@@ -37,7 +38,7 @@ export function Timeline({ run, version, isWatched = false }: Shown) {
             {atWork.map((turn, index) => (
               <span key={turn.id}>
                 {index > 0 && ", "}
-                {turn.agent} {atWork.length > 1 && turn.step && <span class="step">{turn.step.title}</span>} <Duration begun={turn.begun} ended={turn.ended} isOpen />
+                <span title={dutyOf(turn.agent)}>{turn.agent}</span> {atWork.length > 1 && turn.step && <span class="step">{turn.step.title}</span>} <Duration begun={turn.begun} ended={turn.ended} isOpen />
               </span>
             ))}
           </span>

@@ -1,5 +1,6 @@
 import { memo } from "preact/compat";
 import { lasted } from "../../clock";
+import { dutyOf } from "../../members";
 import type { TextPart, Turn } from "../../parts";
 import { texts } from "../../texts";
 import { Markdown } from "../chat/Markdown";
@@ -28,7 +29,7 @@ export const TurnView = memo(function TurnView({ turn, skipped = 0, shown, answe
   return (
     <li class="turn">
       <h3>
-        <span class="member">{turn.agent}</span> {turn.step && <span class="step">{turn.step.title}</span>}
+        <span class="member" title={dutyOf(turn.agent)}>{turn.agent}</span> {turn.step && <span class="step">{turn.step.title}</span>}
         <Figures turn={turn} isLive={isLive} />
       </h3>
       {first > 0 && <button class="whole" onClick={onAll}>{texts.earlierParts(first)}</button>}

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
-import { ranOf } from "../../../results";
+import { FAILURE, ranOf } from "../../../results";
 import type { Call } from "../../../parts";
 import { texts } from "../../../texts";
 import { Coloured, Text } from "../Text";
@@ -55,10 +55,25 @@ function Ended({ call, result }: { call: Call; result: string }) {
       {notes.length > 0 && (
         <ul class="notes">
           {notes.map((one) => (
-            <li key={one} class={one.startsWith("exit code") || one.startsWith("timeout") ? "bad" : ""}>{one}</li>
+            <li key={one} class={FAILURE.test(one) ? "bad" : ""}>{noteText(one)}</li>
           ))}
         </ul>
       )}
     </>
   );
+}
+
+/** The notes of the sandbox that are put in the language of the page, with the value in each. */
+const NOTES: readonly [RegExp, (value: string) => string][] = [
+  [/^took ([\d.]+) s$/, (value) => texts.codeNotes.took(value)],
+  [/^exit code (.+)$/, (value) => texts.codeNotes.exit(value)],
+  [/^timeout: stopped after (\d+) seconds/, (value) => texts.codeNotes.timeout(value)],
+];
+
+function noteText(note: string): string {
+  for (const [form, say] of NOTES) {
+    const found = form.exec(note);
+    if (found) return say(found[1]!);
+  }
+  return note;
 }
