@@ -41,6 +41,27 @@ def test_an_edited_question_stands_beside_the_old_one_and_a_reload_keeps_the_cho
     expect(page.get_by_text("More.", exact=True)).to_have_count(0)
 
 
+def test_a_passage_deep_in_a_long_answer_is_scrolled_to_and_marked(page: Page, model: OpenAIServer):
+    lines = [f"Line {number} is here.\n\n" for number in range(300)]
+    lines[200] = "The **glide ratio** of a swift is $x^2$ high.\n\n"
+    model.reset({"coordinator": [reply("".join(lines))], "by_history": True})
+    ask(page)
+    standing(page, "Done")
+    page.get_by_role("link", name="New conversation").click()
+    page.get_by_role("searchbox").fill("ratio swift")
+    hits = page.get_by_role("region", name="In questions and answers")
+    expect(hits.locator(".passage")).to_contain_text("The glide ratio of a swift is x^2 high.")
+    hits.get_by_role("link").click()
+    expect(page.get_by_text("glide ratio")).to_be_in_viewport()
+    marked = "[...CSS.highlights.get('found') ?? []].map(String)"
+    assert page.evaluate(marked) == ["ratio"]
+    expect(page.get_by_role("searchbox")).to_have_value("")
+    expect(page.locator(".threads li.open")).to_be_visible()
+    page.get_by_role("link", name="New conversation").click()
+    expect(page.get_by_text("What should the team work on?")).to_be_visible()
+    assert page.evaluate(marked) == []
+
+
 def test_an_answer_is_found_by_its_words_and_opened_at_the_place(page: Page, model: OpenAIServer):
     model.reset({"coordinator": [reply("Photovoltaics grew by 24 percent.")], "by_history": True})
     ask(page)

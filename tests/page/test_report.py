@@ -239,7 +239,7 @@ def test_a_report_is_saved_in_each_format_and_a_refusal_names_the_remedy(
     refusal = json.dumps({"detail": sentence, "code": "no_browser"})
     page.route("**/report?form=pdf*", lambda one: one.fulfill(status=503, body=refusal))
     take("PDF")
-    expect(view.get_by_role("alert")).to_have_text(sentence)
+    expect(view.get_by_role("alert")).to_have_text(f"PDF: {sentence}")
     take("Copy as Markdown")
     expect(view.get_by_role("status")).to_have_text("Copied")
     # A file ends with the claims that are not supported.

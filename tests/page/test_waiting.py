@@ -3,7 +3,7 @@
 import json
 import re
 
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply
 from tests.page.test_page import ask, standing
@@ -70,3 +70,68 @@ def test_a_chinese_page_says_in_chinese_what_the_service_lacks_and_how_long_code
     page.locator(".plan li summary").first.click()
     expect(page.locator(".outcome .notes")).to_have_text(re.compile(r"^用时 [\d.]+ 秒$"))
     page.context.close()
+
+
+def test_a_refusal_can_be_closed_and_goes_by_itself(page: Page):
+    page.clock.install()
+    page.evaluate("Notification.requestPermission = () => Promise.resolve('denied')")
+    page.get_by_role("button", name="Notify me").click()
+    alert = page.get_by_role("alert").filter(has_text="notifications")
+    expect(alert).to_be_visible()
+    page.get_by_role("button", name="Close this message").click()
+    expect(alert).to_have_count(0)
+    page.get_by_role("button", name="Notify me").click()
+    expect(alert).to_be_visible()
+    page.clock.run_for(60_000)
+    expect(alert).to_have_count(0)
+
+
+def test_on_a_phone_a_decision_and_the_end_give_the_field_no_focus(
+    browser: Browser, server: ServerProcess, model: OpenAIServer
+):
+    model.reset(SIMPLE)
+    phone = {"viewport": {"width": 375, "height": 812}, "has_touch": True, "is_mobile": True}
+    page = browser.new_context(base_url=server.url, locale="en-GB", **phone).new_page()
+    page.goto("/")
+    page.locator("#question").focus()
+    page.get_by_role("button", name="Review the plan").click()
+    ask(page)
+    page.get_by_role("button", name="Accept the plan").click()
+    standing(page, "Done")
+    expect(page.locator("#question")).not_to_be_focused()
+    page.context.close()
+
+
+def test_files_asked_for_while_another_is_prepared_come_too_and_the_report_stays_in_its_place(
+    page: Page, model: OpenAIServer
+):
+    model.reset({**SIMPLE, "reporter": [reply("# Long\n\n" + "A line.\n\n" * 200 + "The end.")]})
+    ask(page)
+    standing(page, "Done")
+    page.get_by_role("button", name="Read the report").click()
+    expect(page.locator(".reading .markdown")).to_contain_text("The end.")
+    page.locator(".reading").evaluate("one => one.scrollTo(0, 900)")
+    held: list[Route] = []
+    page.route("**/report?form=html*", lambda route: held.append(route))
+
+    def press(place: Locator) -> None:
+        # By the mouse: Playwright itself scrolls to what it clicks.
+        box = place.bounding_box()
+        assert box is not None
+        page.mouse.click(box["x"] + 5, box["y"] + 5)
+
+    menu = page.locator(".offers > summary")
+    press(menu)
+    press(page.get_by_role("button", name="HTML"))
+    news = page.locator(".news")
+    expect(news).to_have_text("HTML: Preparing…")
+    assert page.locator(".reading").evaluate("one => one.scrollTop") == 900
+    menu.click()
+    with page.expect_download() as second:
+        page.get_by_role("button", name="Markdown", exact=True).click()
+    assert second.value.suggested_filename.endswith(".md")
+    expect(news).to_have_text("Markdown: downloaded. HTML: Preparing…")
+    with page.expect_download() as first:
+        held[0].continue_()
+    assert first.value.suggested_filename.endswith(".html")
+    expect(news).to_have_text("HTML: downloaded.")

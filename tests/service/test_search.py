@@ -1,5 +1,7 @@
 """The passage that a search shows."""
 
+import pytest
+
 from maniple.service.search import find_passage
 
 
@@ -27,3 +29,21 @@ def test_a_text_without_the_words_shows_its_beginning():
 
 def test_words_that_touch_are_one_mark():
     assert marked("光伏发电", "光伏", "伏发") == ("光伏发电", ["光伏发"])
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "shown"),
+    [
+        ("# Growth\n\nIt grew by **24 %** in `Spain`.", "grew", "Growth\n\nIt grew by 24 % in Spain."),
+        ("| City | Degrees |\n|---|--:|\n| Rome | 22.2 |", "rome", "City · Degrees\n\nRome · 22.2"),
+        (r"With $K_n = 1000\,(1+p)^n$ it grows.", "grows", "With K_n = 1000(1+p)^n it grows."),
+        (r"So $x = \frac{a}{b} \times \text{rate}", "rate", "So x = a/b · rate"),
+        ("It costs $5 or $10 a_year, 2 * 3 = 6.", "costs", "It costs $5 or $10 a_year, 2 * 3 = 6."),
+        ("See [the page](https://e.test/solar).", "page", "See the page."),
+        ("See [the page](https://e.test/solar).", "solar", "See [the page](https://e.test/solar)."),
+    ],
+)
+def test_a_passage_is_shown_without_marks_of_markdown_and_tex(text: str, word: str, shown: str):
+    passage, words = marked(text, word)
+    assert passage == shown
+    assert [one.lower() for one in words] == [word]

@@ -5,7 +5,9 @@ import { Refusal, ask, read, send } from "./api";
 import { type BranchPoint, conversationId, takeBranches } from "./branches";
 import type { PlanChange } from "./components/service";
 import { moveDraft } from "./drafts";
+import { forgetFound, showFound } from "./passage";
 import { moveReviewing } from "./reviewing";
+import type { Found } from "./search";
 import { reconnectNow } from "./stream";
 import { followOne, isFollowed, unfollow } from "./subscriptions";
 import { RunModel } from "./run";
@@ -119,6 +121,7 @@ function sentence(error: unknown): string {
 
 export async function open(id: string | null): Promise<void> {
   unfollow();
+  forgetFound();
   runs = [];
   shown = FIRST_RUNS;
   earlier.value = 0;
@@ -145,8 +148,9 @@ function refreshUploaded(id: string): void {
   void load().catch(() => undefined);
 }
 
-/** Open a thread at one of its runs. */
-export async function openAt(id: string, runId: string): Promise<void> {
+/** Open the run of a hit of the search at the passage that was found. */
+export async function openAt(hit: Found): Promise<void> {
+  const { thread_id: id, run_id: runId } = hit;
   if (openId.value !== id) {
     history.pushState(null, "", `#${encodeURIComponent(id)}`);
     await open(id);
@@ -158,6 +162,7 @@ export async function openAt(id: string, runId: string): Promise<void> {
   }
   // Once what was loaded is drawn.
   requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById(`run-${runId}`)?.scrollIntoView()));
+  if (openId.value === id) showFound(hit);
 }
 
 export async function showEarlier(): Promise<void> {

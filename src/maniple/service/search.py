@@ -1,6 +1,7 @@
 """The full-text search over questions and answers, with the passage that was found."""
 
 import asyncio
+import re
 from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel
@@ -12,6 +13,27 @@ from maniple.text import shorten_words
 _BEFORE, _AFTER = 60, 180
 """Characters of a passage before and after the first word that was found."""
 _MAX_QUESTION = 200
+_MARKUP: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"^[ \t|:-]*--[ \t|:-]*$", re.MULTILINE), ""),  # below a table's head, or a rule
+    (re.compile(r"^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|```\w*[ \t]*$|[-*+][ \t]+)", re.MULTILINE), ""),
+    (re.compile(r"!?\[([^\]\n]*)\]\([^()\s]*\)?"), r"\1"),
+    (re.compile(r"[ \t]*\|[ \t]*$|^[ \t]*\|[ \t]*", re.MULTILINE), ""),
+    (re.compile(r"[ \t]+\|[ \t]+"), " · "),
+    (re.compile(r"\*\*|__(?=\w)|(?<=\w)__|~~|`|(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])"), ""),
+)
+"""Marks of Markdown, also of a text that is cut anywhere, and what a reader sees instead."""
+_FORMULA = re.compile(
+    r"\$\$?(?=\S)([^$\n]*[\\^_{][^$\n]*?)(?<=\S)\$\$?(?!\d)|\$\$?([^$\n]*\\[^$\n]*)$", re.MULTILINE
+)
+"""A formula, or the beginning of one that is cut; no amounts of dollars."""
+_TEX: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}"), r"\1/\2"),
+    (re.compile(r"\\(?:text|mathrm|mathbf|operatorname)\{([^{}]*)\}"), r"\1"),
+    (re.compile(r"\\(?:times|cdot)\b[ ]?"), "· "),
+    (re.compile(r"\\(?:left|right)(?![a-zA-Z])|\\[,;:! ]"), ""),
+    (re.compile(r"\\([a-zA-Z]+|[%$#&_{}])"), r"\1"),
+    (re.compile(r"[{}]"), ""),
+)
 
 
 class FoundPassage(BaseModel):
@@ -76,9 +98,32 @@ def find_passage(text: str, terms: Sequence[str]) -> tuple[str, list[tuple[int, 
     places = [place for word in words if (place := _find_word(folded, word)) >= 0]
     first = min(places, default=0)
     start = _word_start(text, max(0, first - _BEFORE))
-    passage = text[start : first + _AFTER]
-    marks = sorted(mark for word in words for mark in _mark_all(folded[start : start + len(passage)], word))
-    return passage, _joined(marks)
+    source = text[start : first + _AFTER]
+    passage = _strip_markup(source)
+    marks = _mark_words(passage, words)
+    if places and not marks:  # the words are in what is stripped, as an address is
+        passage, marks = source, _mark_words(source, words)
+    return passage, marks
+
+
+def _strip_markup(passage: str) -> str:
+    """Return a part of a Markdown text as its reader sees it, formulas as plain characters."""
+    passage = _FORMULA.sub(_read_formula, passage)
+    for form, shown in _MARKUP:
+        passage = form.sub(shown, passage)
+    return passage
+
+
+def _read_formula(found: re.Match[str]) -> str:
+    formula = found[1] or found[2]
+    for form, shown in _TEX:
+        formula = form.sub(shown, formula)
+    return formula
+
+
+def _mark_words(passage: str, words: Sequence[str]) -> list[tuple[int, int]]:
+    folded = fold_text(passage)
+    return _joined(sorted(mark for word in words for mark in _mark_all(folded, word)))
 
 
 def _find_word(folded: str, word: str) -> int:

@@ -1,10 +1,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { apiKey, keyWanted, useKey } from "../api";
-import { openId, trouble } from "../conversation";
+import { openId } from "../conversation";
 import { refreshModels } from "../models";
 import { isOffline } from "../subscriptions";
 import { texts } from "../texts";
 import { Announcer } from "./Announcer";
+import { Trouble } from "./Trouble";
 import { Composer } from "./chat/Composer";
 import { Conversation } from "./chat/Conversation";
 import { KeyForm } from "./KeyForm";
@@ -47,7 +48,7 @@ export function App({ onKey }: { onKey: () => void }) {
         <div class="foot">
           <Announcer />
           {isOffline.value && <p class="notice" role="status">{texts.offline}</p>}
-          {trouble.value && <p class="notice bad" role="alert">{trouble.value}</p>}
+          <Trouble />
           <PendingForms />
           <Composer />
         </div>

@@ -9,6 +9,7 @@ import { type FormPurpose, type Purpose, answering, forTeam, keyOf, suggestedFor
 import type { RunModel } from "../../run";
 import { texts } from "../../texts";
 import { type UploadLimits, checkFiles, uploadLimits } from "../../uploads";
+import { hasKeyboard } from "../focus";
 import { Options, chosenOptions } from "./Options";
 import { pasted, useDropped } from "./fileInput";
 import { useHeldFocus } from "./heldFocus";
@@ -139,15 +140,12 @@ function placeholderOf(runs: readonly RunModel[], purpose: Purpose | null): stri
   return isContinuing(runs) ? texts.steerPlaceholder : texts.placeholder;
 }
 
-/** The screens on which a focused field covers nothing with a keyboard. */
-const HAS_KEYBOARD = "(min-width: 46.01rem) and (hover: hover) and (pointer: fine)";
-
 /** Give the focus to the field of a new conversation, and to that of a draft that was begun for it. */
 function useReady(field: RefObject<HTMLTextAreaElement | null>): void {
   const isNew = openId.value === null;
   // Before paint: whoever deletes the open conversation gives the focus to the list afterwards.
   useLayoutEffect(() => {
-    if (isNew && matchMedia(HAS_KEYBOARD).matches) field.current?.focus({ preventScroll: true });
+    if (isNew && hasKeyboard()) field.current?.focus({ preventScroll: true });
   }, [isNew]);
   useEffect(() => {
     const { current } = field;

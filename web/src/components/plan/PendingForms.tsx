@@ -2,7 +2,7 @@ import { openRuns, tick } from "../../conversation";
 import type { Interrupt, StepQuestion } from "../../events";
 import { keyOf } from "../../purpose";
 import type { RunModel } from "../../run";
-import { useFocusKept } from "../focus";
+import { hasKeyboard, useFocusKept } from "../focus";
 import { InterruptForm } from "./InterruptForm";
 
 /** What waits for the user, above the composer: always inside the window, whatever the conversation shows. */
@@ -12,7 +12,7 @@ export function PendingForms() {
 }
 
 export function FormsOf({ runs }: { runs: readonly RunModel[] }) {
-  const hold = useFocusKept(() => document.getElementById("question"));
+  const hold = useFocusKept(() => document.querySelector<HTMLElement>(hasKeyboard() ? "#question" : ".conversation"));
   const waiting = runs.flatMap((run) => run.forms.map((form) => ({ run, form })));
   if (waiting.length === 0) return null;
   return (

@@ -11,11 +11,11 @@ interface Shown {
 /** The report as a file, and further actions. */
 export function Menu({ entries, onNews }: Shown) {
   const menu = useRef<HTMLDetailsElement>(null);
-  const [isBusy, setBusy] = useState(false);
+  const [underWay, setUnderWay] = useState<ReadonlySet<string>>(new Set());
   const close = () => {
     if (!menu.current?.open) return false;
     menu.current.open = false;
-    menu.current.querySelector("summary")?.focus();
+    menu.current.querySelector("summary")?.focus({ preventScroll: true });
     return true;
   };
   const onKey = (event: KeyboardEvent) => {
@@ -25,17 +25,23 @@ export function Menu({ entries, onNews }: Shown) {
   const onLeave = ({ relatedTarget }: FocusEvent) => {
     if (menu.current && !menu.current.contains(relatedTarget as Node | null)) menu.current.open = false;
   };
+  const work = useRef(underWay);
+  const now = (names: Iterable<string>) => setUnderWay((work.current = new Set(names)));
   const take = async (entry: Entry) => {
     close();
-    setBusy(true);
-    onNews({ text: `${entry.name}: ${texts.preparing}`, isBad: false });
+    // What is under way is named until it has ended, also when another one is asked for meanwhile.
+    if (work.current.has(entry.name)) return;
+    now([...work.current, entry.name]);
+    onNews({ text: preparing(work.current), isBad: false });
+    const end = (news: { text: string; isBad: boolean }) => {
+      now([...work.current].filter((name) => name !== entry.name));
+      onNews(work.current.size > 0 ? { ...news, text: `${news.text} ${preparing(work.current)}` } : news);
+    };
     try {
       await entry.work();
-      onNews({ text: entry.done ?? "", isBad: false });
+      end({ text: entry.done ?? "", isBad: false });
     } catch (problem) {
-      onNews({ text: problem instanceof TypeError ? texts.unreachable : (problem as Error).message, isBad: true });
-    } finally {
-      setBusy(false);
+      end({ text: `${entry.name}: ${problem instanceof TypeError ? texts.unreachable : (problem as Error).message}`, isBad: true });
     }
   };
   return (
@@ -44,12 +50,16 @@ export function Menu({ entries, onNews }: Shown) {
       <ul>
         {entries.map((entry) => (
           <li key={entry.name}>
-            <button disabled={isBusy} onClick={() => void take(entry)}>
-              {entry.name}
+            <button onClick={() => void take(entry)}>
+              {entry.name} {underWay.has(entry.name) && <span class="faint">{texts.preparing}</span>}
             </button>
           </li>
         ))}
       </ul>
     </details>
   );
+}
+
+function preparing(names: ReadonlySet<string>): string {
+  return `${[...names].join(", ")}: ${texts.preparing}`;
 }

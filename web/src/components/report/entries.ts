@@ -26,6 +26,6 @@ export function downloads(service: Service, runId: string): Entry[] {
     const work = async () => {
       await save(await service.ask(path, { headers: { accept: type } }), `report.${ending}`);
     };
-    return { path, name, work };
+    return { path, name, work, done: texts.downloaded(name) };
   }).filter(({ path }) => service.has(path));
 }

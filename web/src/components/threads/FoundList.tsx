@@ -1,5 +1,6 @@
 import { openAt } from "../../conversation";
 import { type Found, found, piecesOf } from "../../search";
+import { searched } from "../../threads";
 import { texts } from "../../texts";
 
 /** The questions and answers that have the words of the search, each with the passage. */
@@ -22,7 +23,9 @@ function Hit({ hit, onChoice }: { hit: Found; onChoice: () => void }) {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     onChoice();
-    void openAt(hit.thread_id, hit.run_id);
+    // The list of conversations shows which one is open now.
+    searched.value = "";
+    void openAt(hit);
   };
   return (
     <li>
