@@ -492,6 +492,64 @@ async def test_a_wish_in_words_sends_the_plan_back():
     assert agents(frames) == ["researcher", "reporter"]
 
 
+_QUESTION = "Is deleting undoable?"
+_NO = "No: step 1 deletes it for good."
+
+
+def _waiting_answer(*, is_question, text=""):
+    return reply(json.dumps({"is_question": is_question, "reply": text}))
+
+
+async def test_a_question_about_a_plan_is_answered_and_the_plan_waits_on():
+    lead = [_waiting_answer(is_question=True, text=_NO)]
+    async with scripted_team({**WORK, "supervisor": lead}) as it:
+        await it.run(thread_id="t", auto_accepted_plan=False)
+        answered = await it.run(_QUESTION, thread_id="t", auto_accepted_plan=False)
+        shown = it.prompts("supervisor")[0]
+        assert len(it.prompts("planner")) == 1
+        frames = await it.run("accept", thread_id="t", auto_accepted_plan=False)
+        await it.run("What did I ask?", thread_id="t")
+        assert _NO in it.prompts("coordinator")[1]
+    said = data(answered, "user_message_answer")
+    assert [(one["disposition"], one["content"]) for one in said] == [("answered", _NO)]
+    assert data(answered, "interrupt")[0]["payload"]["plan"]["title"] == "The plan"
+    assert status(answered) == "interrupted"
+    assert _QUESTION in shown
+    assert status(frames) == "completed"
+
+
+async def test_a_wish_in_the_form_of_a_question_changes_the_plan():
+    plans = [reply(json.dumps(plan(step("coder")))), reply(json.dumps(plan(step("coder"), step("reporter"))))]
+    roles = {"supervisor": [_waiting_answer(is_question=False)]}
+    async with scripted_team(script(planner=plans, **roles)) as it:
+        await it.run(thread_id="t", auto_accepted_plan=False)
+        again = await it.run("Could you add a report?", thread_id="t", auto_accepted_plan=False)
+        assert len(it.prompts("planner")) == 2
+    assert len(data(again, "interrupt")[0]["payload"]["plan"]["steps"]) == 2
+    assert not data(again, "user_message_answer")
+
+
+@pytest.mark.parametrize(("text", "is_answered"), [(_QUESTION, True), ("Could you add a report?", False)])
+async def test_the_form_of_a_question_decides_without_a_usable_answer_of_the_lead(text, is_answered):
+    async with scripted_team({**WORK, "supervisor": [reply("no JSON")]}) as it:
+        await it.run(thread_id="t", auto_accepted_plan=False)
+        again = await it.run(text, thread_id="t", auto_accepted_plan=False)
+        assert len(it.prompts("planner")) == (1 if is_answered else 2)
+    assert data(again, "user_message_answer")
+    assert status(again) == "interrupted"
+
+
+async def test_a_wish_that_changes_nothing_says_so_with_the_planners_thought():
+    thought = "The coder checks it already."
+    same = {**plan(step("coder")), "thought": thought}
+    async with scripted_team(script(planner=[reply(json.dumps(same))])) as it:
+        await it.run(thread_id="t", auto_accepted_plan=False)
+        again = await it.run("Check it, too", thread_id="t", auto_accepted_plan=False)
+    said = data(again, "user_message_answer")[0]["content"]
+    assert said.endswith(thought)
+    assert status(again) == "interrupted"
+
+
 async def test_an_edited_plan_is_what_is_done():
     async with scripted_team({**WORK, "researcher": [reply("found")]}) as it:
         await it.run(thread_id="t", auto_accepted_plan=False)

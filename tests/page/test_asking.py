@@ -142,6 +142,26 @@ def test_a_wish_that_is_typed_at_a_review_brings_the_new_plan_which_can_be_accep
     expect(page.locator(".foot .notice.bad")).to_have_count(0)
 
 
+def test_a_question_that_is_typed_at_a_review_is_answered_and_the_plan_waits_on(
+    page: Page, model: OpenAIServer
+):
+    question, no = "Is deleting undoable?", "No: step 1 deletes it for good."
+    lead = [reply(json.dumps({"is_question": True, "reply": no}))]
+    model.reset({**SIMPLE, "supervisor": lead})
+    page.get_by_role("button", name="Review the plan").click()
+    ask(page)
+    expect(page.get_by_role("button", name="Accept the plan")).to_be_visible()
+    ask(page, question)
+    said = page.locator(".replied")
+    expect(said.locator(".question")).to_have_text(question)
+    expect(said.get_by_role("status")).to_have_text(no)
+    assert model.stats["by_role"]["planner"] == 1
+    page.reload()
+    expect(said.get_by_role("status")).to_have_text(no)
+    page.get_by_role("button", name="Accept the plan").click()
+    standing(page, "Done")
+
+
 @pytest.mark.slow
 def test_text_for_the_team_is_kept_while_the_server_is_away_and_answers_no_form(
     page: Page, model: OpenAIServer

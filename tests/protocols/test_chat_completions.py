@@ -126,6 +126,22 @@ async def test_a_plan_is_reviewed_in_words(client: AsyncOpenAI):
     assert "4" in done.choices[0].message.content
 
 
+async def test_a_question_about_a_plan_is_answered_and_the_plan_waits_on(
+    client: AsyncOpenAI, model: OpenAIServer
+):
+    no = "No, it deletes the file for good."
+    model.reset({**SIMPLE, "supervisor": [reply(json.dumps({"is_question": True, "reply": no}))]})
+    shown = await ask(client, SUM, metadata={"auto_accepted_plan": "false"})
+    history = [*SUM, {"role": "assistant", "content": shown.choices[0].message.content}]
+    asked = await ask(client, [*history, {"role": "user", "content": "Is it undoable?"}])
+    answer = asked.choices[0].message.content
+    assert answer.startswith(no)
+    assert "accept" in answer
+    history += [{"role": "user", "content": "Is it undoable?"}, {"role": "assistant", "content": answer}]
+    done = await ask(client, [*history, {"role": "user", "content": "accept"}])
+    assert "4" in done.choices[0].message.content
+
+
 async def test_a_tool_call_is_approved_with_other_arguments(client: AsyncOpenAI, model: OpenAIServer):
     model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="echo 5"), reply("It is 4.")]})
     asked = await ask(client, SUM)

@@ -216,6 +216,20 @@ async def test_a_plan_is_reviewed(client: LangGraphClient, resume: Any):
     assert "4" in answer_of(await client.runs.wait(thread, "maniple", command={"resume": resume}))
 
 
+async def test_a_question_about_a_plan_is_answered_in_the_conversation(
+    client: LangGraphClient, model: OpenAIServer
+):
+    question, no = "Is it undoable?", "No, it deletes the file for good."
+    model.reset({**SIMPLE, "supervisor": [reply(json.dumps({"is_question": True, "reply": no}))]})
+    thread = await new_thread(client)
+    context = {"auto_accepted_plan": False}
+    await client.runs.wait(thread, "maniple", input=asking(), context=context)
+    shown: Any = await client.runs.wait(thread, "maniple", command={"resume": question})
+    assert shown["__interrupt__"][0]["value"]["kind"] == "plan_review"
+    assert [one["content"] for one in shown["messages"]][-2:] == [question, no]
+    assert "4" in answer_of(await client.runs.wait(thread, "maniple", command={"resume": "accept"}))
+
+
 async def test_a_run_is_cancelled_by_its_client_alone(client: LangGraphClient, model: OpenAIServer):
     model.reset({"coordinator": [{"hang": True}]})
     thread = await new_thread(client)

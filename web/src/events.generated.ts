@@ -398,6 +398,9 @@ export interface UserAnswered {
 
 /** What became of such a message; `content` is the lead's reply.
  *
+ * A `user_answer` to a plan's review that asks something, or with which the plan stays the same, gets one,
+ * too: it belongs to the newest `user_answer`, and no `user_message` has its id.
+ *
  * `run_id` is the run that the message becomes, with the disposition `next_run`. A change of the plan that
  * was accepted and then could not be made is a message, too; with `refused`, `content` is the reason. */
 export interface UserMessageAnswered {

@@ -25,6 +25,8 @@ export interface Exchange {
 export interface Reply {
   asked: Interrupt | null;
   answer: unknown;
+  /** What the lead said to it, if the answer was a question about a plan, or the plan stayed the same. */
+  reply: string | null;
 }
 
 /** The agents whose texts are answers; texts of others are shown as work. */
@@ -277,7 +279,7 @@ export class RunModel {
         this.#resumed(this.questions.find((one) => one.interrupt_id === event.interrupt_id));
         break;
       case "user_answer":
-        this.replies.push({ asked: this.#asked.get(event.interrupt_id) ?? null, answer: event.answer });
+        this.replies.push({ asked: this.#asked.get(event.interrupt_id) ?? null, answer: event.answer, reply: null });
         break;
       case "user_message":
         this.#write(event.message_id, event.content, event.at ?? null);
@@ -325,6 +327,9 @@ export class RunModel {
 
   #reply({ message_id, content, run_id }: RunEvent & { type: "user_message_answer" }): void {
     const answered = { reply: content, nextRun: run_id ?? null };
+    const asked = this.replies.at(-1);
+    // What was said about a plan came as the answer to its review.
+    if (asked && !this.exchanges.some((one) => one.id === message_id)) asked.reply = content;
     this.exchanges = this.exchanges.map((one) => (one.id === message_id ? { ...one, ...answered } : one));
   }
 

@@ -13,6 +13,7 @@ from maniple.types import (
     CLAIMS_CHECKED,
     GAP_REVIEW,
     LEAD_DECISION,
+    LEAD_REPLY,
     MODEL_UNREACHABLE,
     STEP_RESUMED,
     DecisionKind,
@@ -268,8 +269,13 @@ class UserMessageReceived(Event, wire_name="user_message", ends_message=False):
     content: str
 
 
-class UserMessageAnswered(Event, wire_name="user_message_answer", ends_message=False):
+class UserMessageAnswered(
+    Event, wire_name="user_message_answer", ends_message=False, custom_event=LEAD_REPLY
+):
     """What became of such a message; `content` is the lead's reply.
+
+    A `user_answer` to a plan's review that asks something, or with which the plan stays the same, gets one,
+    too: it belongs to the newest `user_answer`, and no `user_message` has its id.
 
     `run_id` is the run that the message becomes, with the disposition `next_run`. A change of the plan that
     was accepted and then could not be made is a message, too; with `refused`, `content` is the reason.

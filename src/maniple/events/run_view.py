@@ -322,6 +322,8 @@ class Exchange:
 
     message: str = ""
     answer: UserMessageAnswered | None = None
+    is_resuming: bool = False
+    """Whether the message was the answer to what the run waited for, such as a question about its plan."""
 
 
 @dataclass(slots=True)
@@ -365,6 +367,8 @@ class RunView:
     browser: BrowserStateChanged | None = None
     exchanges: dict[str, Exchange] = field(default_factory=dict[str, Exchange])
     """The messages that the user sent to the run while it worked, by id, with what became of each."""
+    _resuming: str = ""
+    """The newest text with which the user answered what the run waited for."""
 
     @property
     def status(self) -> RunStatus | None:
@@ -505,7 +509,7 @@ class RunView:
                 self._apply_message(event)
             case ClaimsChecked():
                 self.turn.claims = event
-            case UserMessageReceived() | UserMessageAnswered():
+            case UserAnswered() | UserMessageReceived() | UserMessageAnswered():
                 self._apply_to_exchange(event)
             case AgentEnded():
                 self._end_turn(event.agent_id)
@@ -514,11 +518,14 @@ class RunView:
             case _:
                 pass
 
-    def _apply_to_exchange(self, event: UserMessageReceived | UserMessageAnswered) -> None:
-        if isinstance(event, UserMessageReceived):
+    def _apply_to_exchange(self, event: UserAnswered | UserMessageReceived | UserMessageAnswered) -> None:
+        if isinstance(event, UserAnswered):
+            self._resuming = event.answer if isinstance(event.answer, str) else ""
+        elif isinstance(event, UserMessageReceived):
             self.exchanges[event.message_id] = Exchange(event.content)
         else:
-            self.exchanges.setdefault(event.message_id, Exchange()).answer = event
+            resuming = Exchange(self._resuming, is_resuming=True)
+            self.exchanges.setdefault(event.message_id, resuming).answer = event
 
     def _begin_turn(self, event: AgentStarted) -> None:
         if (self.agent_name, event.agent_name) == ("coordinator", "planner"):

@@ -34,6 +34,7 @@ from maniple.types import (
     AGENT_MARK,
     GAP_REVIEW,
     LEAD_DECISION,
+    LEAD_REPLY,
     MODEL_UNREACHABLE,
     PLAN_EVENT,
     PRIVATE_CHANNEL,
@@ -292,6 +293,7 @@ class Translator:
         elif custom in (
             GAP_REVIEW,
             LEAD_DECISION,
+            LEAD_REPLY,
             MODEL_UNREACHABLE,
         ):  # the lead is the supervisor, which has no turn
             self._made.append(CUSTOM_EVENT_TYPES[custom].model_validate(as_json_values(data)))

@@ -293,7 +293,7 @@ def build_graph(
     nodes.add(
         "review", ReviewNode(available, supervisor.order_of, rules.max_plan_steps), "supervisor", "planner"
     )
-    nodes.add("supervisor", supervisor, *everyone, "planner", END)
+    nodes.add("supervisor", supervisor, *everyone, "planner", "review", END)
     for name in everyone:
         node = WorkerNode(
             rules.roles[name],

@@ -55,6 +55,8 @@ class PrivateState(TypedDict, total=False):
     """The records of a wave by the step of each invocation, until they are applied to the plan."""
     feedback: str
     """The user's request to change the plan."""
+    asked: str
+    """The user's question about the plan that is reviewed, until the lead has answered it."""
     unfinished: str
     """What the plan of the previous request lacks, for the planner's prompt; "" for nothing."""
     request: str

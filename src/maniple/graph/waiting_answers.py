@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from langchain_core.callbacks import adispatch_custom_event
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, model_validator
@@ -11,6 +12,7 @@ from pydantic import BaseModel, model_validator
 from maniple.agents.middleware.context_window import send_within_window
 from maniple.agents.profiles import profile_of
 from maniple.errors import BudgetExhausted, ModelError
+from maniple.graph.question_forms import is_question
 from maniple.graph.steering import MessageCase, describe_work
 from maniple.graph.written_plan import object_schema
 from maniple.llms import Shape, ShapeError, ask_for
@@ -19,9 +21,13 @@ from maniple.prompts import render
 from maniple.scope.inputs import Reply
 from maniple.scope.run_scope import current_meter
 from maniple.text import shorten
+from maniple.types import LEAD_REPLY
 
 _FORM_CHARACTERS = 6_000
 """How much of what the run waits for is shown to the lead, each."""
+_UNANSWERED = (
+    """The lead's model could not answer this. The plan waits: accept it, edit it, or say what to change."""
+)
 
 
 class WaitingAnswer(BaseModel):
@@ -52,6 +58,36 @@ async def answer_waiting(
     `forms` are what the run waits for, as the user was shown it. None leaves the message to the lead of the
     run that goes on: it is no question, the model is too small to tell, or it gave no usable answer.
     """
+    answer = await _ask_lead(model, case, forms)
+    return Reply("answered", answer.reply) if answer is not None and answer.is_question else None
+
+
+async def answer_about_plan(model: BaseChatModel, case: MessageCase, form: Mapping[str, Any]) -> Reply | None:
+    """Answer a question about a plan that waits for its review, shown as `form`.
+
+    None if the message wants the plan changed. Its form decides that if the model is too small to tell, or
+    gave no usable answer; then a question is answered with that, and with the notes of the plan's steps.
+    """
+    answer = await _ask_lead(model, case, [form])
+    if answer is not None:
+        return Reply("answered", answer.reply) if answer.is_question else None
+    if not is_question(case.message.text):
+        return None
+    notes = [f"{step.title}: {step.note}" for step in case.progress.steps if step.note]
+    return Reply("answered", "\n".join([_UNANSWERED, *notes]))
+
+
+async def send_reply(message_id: str, text: str) -> None:
+    """Send an event with a reply to what the user said about a plan."""
+    await adispatch_custom_event(
+        LEAD_REPLY, {"message_id": message_id, "disposition": "answered", "content": text}
+    )
+
+
+async def _ask_lead(
+    model: BaseChatModel, case: MessageCase, forms: Sequence[Mapping[str, Any]]
+) -> WaitingAnswer | None:
+    """Return the lead's answer; None if the model is too small to tell, or gave no usable one."""
     if not profile_of(model).judges_failures:
         return None
     try:
@@ -63,7 +99,7 @@ async def answer_waiting(
             )
     except (BudgetExhausted, ShapeError, ModelError):
         return None
-    return Reply("answered", answer.reply) if answer.is_question else None
+    return answer
 
 
 def _messages(case: MessageCase, forms: Sequence[Mapping[str, Any]], room: int) -> list[BaseMessage]:

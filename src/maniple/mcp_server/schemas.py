@@ -15,7 +15,14 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from maniple.errors import ManipleError
-from maniple.events import PlanChanged, UserMessageAnswered, UserMessageReceived, load_run_view, read_outage
+from maniple.events import (
+    PlanChanged,
+    UserAnswered,
+    UserMessageAnswered,
+    UserMessageReceived,
+    load_run_view,
+    read_outage,
+)
 from maniple.graph import RunOptions
 from maniple.report_files import read_claims
 from maniple.run_files.markup import sanitize_markdown
@@ -243,7 +250,7 @@ async def read_run_result(service: Service, run: RunRecord) -> RunResult:
     """Return the result of a run from its stored records."""
     store = service.store
     view = await load_run_view(
-        store.events, run.run_id, [PlanChanged, UserMessageReceived, UserMessageAnswered]
+        store.events, run.run_id, [PlanChanged, UserAnswered, UserMessageReceived, UserMessageAnswered]
     )
     checked = await read_claims(store, run)
     failed = ErrorView(code=run.error_code, message=run.error or "") if run.error_code else None

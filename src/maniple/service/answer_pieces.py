@@ -17,6 +17,7 @@ from maniple.events import (
     RunWaiting,
     StepInterrupted,
     ToolCalled,
+    UserMessageAnswered,
     describe_gaps,
     describe_question,
 )
@@ -92,6 +93,8 @@ class AnswerPieces:
                 yield AnswerPiece("progress", _as_lines(self._held.pop(event.turn_id, "")))
             case AgentStarted(agent_name="planner"):
                 yield from self._drop_held()
+            case UserMessageAnswered() if self.view.exchanges[event.message_id].is_resuming:
+                yield self._answer(event.content)
             case RunWaiting():
                 yield AnswerPiece("progress", f"waiting: {event.reason}\n")
             case _:

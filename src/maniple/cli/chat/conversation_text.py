@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from maniple.cli.chat.session import Conversation, question_of
 from maniple.cli.text import clean, one_line, table_lines, time_ago
-from maniple.events import UserMessageAnswered, UserMessageReceived, load_run_view
+from maniple.events import UserAnswered, UserMessageAnswered, UserMessageReceived, load_run_view
 from maniple.store import RunRecord, Store
 from maniple.types import RunStatus
 
@@ -42,7 +42,9 @@ async def read_turns(store: Store, thread_id: str) -> AsyncIterator[Conversation
         runs += page
         before = page[-1].created_at
     for run in reversed(runs):
-        view = await load_run_view(store.events, run.run_id, [UserMessageReceived, UserMessageAnswered])
+        view = await load_run_view(
+            store.events, run.run_id, [UserAnswered, UserMessageReceived, UserMessageAnswered]
+        )
         messages = [
             (one.message, one.answer.content or "" if one.answer is not None else "")
             for one in view.exchanges.values()

@@ -171,6 +171,7 @@ class CoordinatorNode:
             "plan": None,
             "full_plan": "",
             "feedback": "",
+            "asked": "",
             "next": outcome.sorted_for,
             "request": outcome.request,
             "files": files,

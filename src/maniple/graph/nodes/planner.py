@@ -31,10 +31,12 @@ from maniple.graph.adaptation import apply_rest, request_for_rest
 from maniple.graph.earlier_turns import format_decided_turns, mirrored_turns
 from maniple.graph.limits import plan_report_only
 from maniple.graph.member_choice import choose_member
+from maniple.graph.nodes.review import reviewed_plan
 from maniple.graph.plan import Plan, PlanProgress
 from maniple.graph.plan_edits import apply_changes
 from maniple.graph.plan_events import show_changes
 from maniple.graph.state import (
+    STEERING_MARK,
     RunOptions,
     State,
     caller_of,
@@ -45,6 +47,7 @@ from maniple.graph.state import (
     progress_of,
     request_of,
 )
+from maniple.graph.waiting_answers import send_reply
 from maniple.graph.written_plan import (
     REPORTER,
     PlanDraft,
@@ -70,6 +73,7 @@ from maniple.types import ANSWER_DRAFT, Depth, Worker
 SEARCH_RESULT_CHARACTERS = 500
 DRAFT_CHARACTERS = 24
 """The number of new characters after which an incomplete plan is parsed again, if no step was completed."""
+_UNCHANGED = "The plan stays as it was."
 _LOG = logging.getLogger(__name__)
 COMPACT_MEMBERS: tuple[Worker, ...] = ("researcher", "coder", "browser", "reporter")
 COMPACT_STEPS = 3
@@ -113,6 +117,7 @@ class PlannerNode:
         except PlanError as error:
             _LOG.warning("%s", error)
             plan, message_id = await self._one_step(state, options, error), None
+        await _report_unchanged(state, plan)
         text = plan.as_text()
         update = make_update(
             HumanMessage(text, name="planner", id=message_id),
@@ -269,6 +274,14 @@ class PlannerNode:
             + format_lost_pictures(private.get("lost_pictures") or ())
         )
         return [system, *_messages_of(format_decided_turns(state)), *conversation_of(state)]
+
+
+async def _report_unchanged(state: State, plan: Plan) -> None:
+    """Tell the user if a plan is the same as the one that they wanted changed, with the planner's thought."""
+    if not private_of(state).get("feedback") or plan.steps != reviewed_plan(state).steps:
+        return
+    said_by_user = (one.id for one in reversed(state["messages"]) if STEERING_MARK in one.additional_kwargs)
+    await send_reply(next(said_by_user, None) or str(uuid4()), f"{_UNCHANGED} {plan.thought}".strip())
 
 
 def _messages_of(*texts: str | None) -> list[BaseMessage]:

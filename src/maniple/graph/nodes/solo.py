@@ -28,6 +28,7 @@ class SoloNode:
             plan=PlanProgress.of(Plan(title=title, steps=[step])).to_state(),
             full_plan="",
             feedback="",
+            asked="",
             request="",
             locale=options.locale,
             files=await self.files() if self.files is not None else [],

@@ -21,11 +21,13 @@ from maniple.graph.earlier_turns import notes_of_run
 from maniple.graph.gap_review import GapReviewer, is_due
 from maniple.graph.lead import Lead, report_decision
 from maniple.graph.limits import wrap_up
+from maniple.graph.nodes.review import describe_review, reviewed_plan, send_back
 from maniple.graph.plan import PlannedStep, PlanProgress
 from maniple.graph.plan_events import show_changes
 from maniple.graph.state import RunOptions, State, make_update, private_of, records_of, request_of
-from maniple.graph.steering import exchange_of, find_replanning
+from maniple.graph.steering import MessageCase, as_exchange, exchange_of, find_replanning
 from maniple.graph.step_records import apply_decision, apply_records
+from maniple.graph.waiting_answers import answer_about_plan, send_reply
 from maniple.graph.waves import StepOrder, can_run_parallel, order_of_wave, send_wave
 from maniple.graph.written_plan import REPORTER, object_schema, repeated_step
 from maniple.llms import Shape, ShapeError, ask_for
@@ -64,6 +66,8 @@ class SupervisorNode:
 
     async def __call__(self, state: State, runtime: Runtime[Any]) -> Command[str]:
         options = RunOptions.of(runtime, state)
+        if asked := private_of(state).get("asked"):
+            return await self._answer_reviewer(state, asked, options.at_work(self.available))
         members, is_deep = options.at_work(self.available), (options.depth or self.depth) == "deep"
         async with show_changes(state, members):
             command = await self._next(state, members, is_deep=is_deep)
@@ -78,6 +82,18 @@ class SupervisorNode:
 
     def _runs_wave(self, progress: PlanProgress) -> bool:
         return self.mode == "plan" and self.parallel_steps > 1 and can_run_parallel(progress, self.roles)
+
+    async def _answer_reviewer(self, state: State, asked: str, members: Sequence[Worker]) -> Command[str]:
+        """Answer a question about the plan and let its review go on, or have the plan changed as it asks."""
+        plan, message = reviewed_plan(state), UserMessage(str(state["messages"][-1].id), asked)
+        question = describe_review(plan, self.order_of(PlanProgress.of(plan)))
+        case = MessageCase(message, run_scope().inbox.decided, state, _load_plan(state), members)
+        reply = await answer_about_plan(self.lead.model, case, question)
+        if reply is None:
+            return Command(goto=PLANNER, update=send_back(state, asked))
+        await send_reply(message.message_id, reply.text)
+        _, answer = as_exchange(replace(message, reply=reply))
+        return Command(goto="review", update=make_update(answer, asked=""))
 
     async def _next(self, state: State, members: Sequence[Worker], *, is_deep: bool) -> Command[str]:
         inbox = run_scope().inbox

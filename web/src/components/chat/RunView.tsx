@@ -115,13 +115,18 @@ function Attached({ since, at }: { since: number | null; at: number | null }) {
   );
 }
 
-/** What the team asked, and the user's answer. */
-function Replied({ reply: { asked, answer } }: { reply: Reply }) {
+/** What the team asked, and the user's answer, with a reply if that asked something in turn. */
+function Replied({ reply: { asked, answer, reply } }: { reply: Reply }) {
   return (
     <div class="replied">
       {asked && <p class="reply">{askedOf(asked)}</p>}
       {asked?.kind === "tool_approval" && <ProposedCall {...askedCall(asked)} />}
       <Question text={describeAnswer(answer)} />
+      {reply && (
+        <p class="reply" role="status">
+          {reply}
+        </p>
+      )}
     </div>
   );
 }

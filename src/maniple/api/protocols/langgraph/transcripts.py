@@ -81,6 +81,10 @@ class RunTranscript:
     """The open questions, by their ids."""
     status: RunStatusChanged | None = None
     _questions: set[str] = field(default_factory=set[str])
+    _newest_answer: Message | None = None
+    """The user's newest answer in words."""
+    _heard: set[str] = field(default_factory=set[str])
+    """The ids of the user's messages to runs at work."""
     """The ids of the questions that can be answered by a text."""
     _later: dict[str, Message] = field(default_factory=dict[str, Message])
     """What followed the question, by message id."""
@@ -146,17 +150,21 @@ class RunTranscript:
 
     def _answer(self, event: UserAnswered | StepResumed) -> None:
         self.pauses.pop(event.interrupt_id, None)
-        if not isinstance(event, UserAnswered) or event.interrupt_id not in self._questions:
+        if not isinstance(event, UserAnswered) or not isinstance(event.answer, str):
             return
-        if isinstance(event.answer, str):
-            self._put(make_human(f"{event.interrupt_id}-answer", event.answer))
+        self._newest_answer = make_human(f"{event.interrupt_id}-answer", event.answer)
+        if event.interrupt_id in self._questions:
+            self._put(self._newest_answer)
 
     def _exchange(self, event: UserMessageReceived | UserMessageAnswered) -> None:
         if isinstance(event, UserMessageReceived):
+            self._heard.add(event.message_id)
             self._put(make_human(event.message_id, event.content))
         elif event.disposition == "next_run":
             self._later.pop(event.message_id, None)
         elif event.content.strip():
+            if event.message_id not in self._heard and self._newest_answer is not None:
+                self._put(self._newest_answer)  # the question about a plan
             self._put(make_ai(f"{event.message_id}-reply", event.content, "coordinator"))
 
     def _end(self, event: SessionState) -> None:
