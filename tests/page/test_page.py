@@ -89,9 +89,14 @@ def test_a_plan_is_reviewed_in_words_and_accepted(page: Page):
     page.get_by_role("button", name="Review the plan").click()
     ask(page)
     standing(page, "Waiting for you")
-    page.get_by_label("What should change?").fill("Ask nobody else.")
+    expect(page.get_by_role("textbox")).to_have_count(1)
     page.get_by_role("button", name="Ask for changes").click()
-    expect(page.get_by_role("button", name="Ask for changes")).to_be_disabled()
+    expect(page.get_by_label("Your question")).to_be_focused()
+    page.keyboard.type("Ask nobody else.")
+    with page.expect_request("**/resume") as sent:
+        page.keyboard.press("Enter")
+    assert sent.value.post_data_json["answer"] == "Ask nobody else."
+    expect(page.locator(".replied .question")).to_have_text("Ask nobody else.")
     standing(page, "Waiting for you")
     page.get_by_role("button", name="Accept the plan").click()
     standing(page, "Done")
@@ -116,6 +121,43 @@ def test_a_plan_is_edited_reordered_and_accepted(page: Page):
     )
 
 
+def test_an_edit_of_a_plan_can_be_given_up_and_an_accepted_one_says_what_changed(page: Page):
+    page.get_by_role("button", name="Review the plan").click()
+    ask(page)
+    edit = page.get_by_role("button", name="Edit the plan")
+    edit.click()
+    page.get_by_label("What to do").first.fill("Nothing of this stays.")
+    page.get_by_role("button", name="Discard changes").click()
+    edit.click()
+    first = page.get_by_label("What to do").first
+    expect(first).not_to_have_value("Nothing of this stays.")
+    title = page.get_by_label("Title of the step").first.input_value()
+    first.fill("Compute it. Also 4 %.")
+    page.get_by_role("button", name="Add a step").click()
+    page.get_by_label("Title of the step").nth(1).fill("Look it up")
+    page.get_by_label("What to do").nth(1).fill("Search for the sum.")
+    page.get_by_role("button", name="Accept as edited").click()
+    echo = page.locator(".replied .question")
+    expect(echo).to_contain_text(
+        f"1. {title}\n    What to do: Compute it. Also 4 %.\n2. Look it up\n    New (coder)"
+    )
+    standing(page, "Done")
+
+
+def test_a_form_takes_no_click_that_was_meant_for_what_stood_there_before(page: Page, model: OpenAIServer):
+    model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="echo 4"), reply("4")]})
+    # The page's own timers stand still until this test moves them.
+    page.clock.install()
+    ask(page)
+    approve = page.get_by_role("button", name="Approve")
+    expect(approve).to_be_disabled()
+    page.clock.run_for(600)
+    expect(approve).to_be_enabled()
+    page.clock.resume()
+    approve.click()
+    standing(page, "Done")
+
+
 @pytest.mark.slow
 def test_notes_and_needs_of_steps_outlast_the_review_and_a_note_is_edited(page: Page, model: OpenAIServer):
     steps = [
@@ -126,7 +168,7 @@ def test_notes_and_needs_of_steps_outlast_the_review_and_a_note_is_edited(page: 
     model.reset({**SIMPLE, "by_history": True, "planner": [reply(json.dumps(plan(*steps)))]})
     page.get_by_role("button", name="Review the plan").click()
     ask(page)
-    page.get_by_role("region", name="Plan", exact=True).get_by_text("Compute").click()
+    page.get_by_role("region", name="Plan", exact=True).locator("summary").nth(1).click()
     expect(page.get_by_role("region", name="Plan", exact=True)).to_contain_text("Not by head.")
     expect(page.get_by_role("region", name="Plan", exact=True).get_by_text("together with")).to_have_count(2)
     page.get_by_role("button", name="Edit the plan").click()

@@ -121,7 +121,7 @@ VIEWS = (
     View("plan-review", "review", ".interrupt"),
     View("plan-editor", "review", ".steps", _edit_plan),
     View("approval", "approval", ".interrupt .action"),
-    View("question", "question", ".words"),
+    View("question", "question", ".interrupt .row"),
     View("refused", "report", ".foot .notice.bad", _ask_too_much),
     View("offline", "running", ".foot .notice", _cut),
     View("key", "", ".door", _lock),

@@ -2,6 +2,7 @@ import { ask } from "./api";
 import { now, watchClock } from "./clock";
 import { chosenOptions } from "./components/chat/Options";
 import type { Service } from "./components/service";
+import { answerInWords } from "./composing";
 import { answer, askAgain, attempt, branch, cancel, changePlan, isForemost, retry } from "./conversation";
 import { save } from "./download";
 
@@ -10,7 +11,7 @@ export const live: Service = {
   ask,
   has: () => true,
   attempt,
-  acts: { askAgain: (run) => askAgain(run.question, chosenOptions()), answer, branch, cancel, changePlan, isForemost, retry, share: (run) => attempt(() => share(run.runId)) },
+  acts: { askAgain: (run) => askAgain(run.question, chosenOptions()), answer, answerInWords, branch, cancel, changePlan, isForemost, retry, share: (run) => attempt(() => share(run.runId)) },
   clock: { now, watch: watchClock },
 };
 

@@ -1,8 +1,10 @@
 import { answer, here, openId, openRuns, say, trouble } from "./conversation";
 import type { RunChoices } from "./conversation";
 import { replyTo } from "./decisions";
-import { type Draft, draftOf, keepDraft, returnDraft } from "./drafts";
+import { type Draft, begun, draftOf, keepDraft, returnDraft } from "./drafts";
 import { type OpenForm, type Purpose, answering, forTeam, formOf, keyOf, suggestedForm } from "./purpose";
+import type { Interrupt } from "./events";
+import type { RunModel } from "./run";
 import { texts } from "./texts";
 
 /** The draft of the open conversation after its text changed. Its purpose is that of its first words. */
@@ -14,9 +16,16 @@ export function typed(draft: Draft, text: string): Draft {
 /** The purpose of a draft; null if the user has to choose, because its form is gone or it was never fixed. */
 export function currentPurpose({ text, purpose }: Draft): Purpose | null {
   const form = suggestedForm(openRuns());
+  if (purpose?.to === "form" && !text.trim() && formOf(purpose, openRuns())) return purpose;
   if (!text.trim()) return form && !isInsteadOf(purpose, form) ? answering(form) : forTeam;
   if (purpose?.to === "form") return formOf(purpose, openRuns()) ? purpose : null;
   return purpose ?? (form ? null : forTeam);
+}
+
+/** Let the field take an answer to this form, with what is written in it. */
+export function answerInWords(run: RunModel, asked: Interrupt): void {
+  keepDraft(openId.value, { ...draftOf(openId.value), purpose: answering({ run, asked }) });
+  begun.value += 1;
 }
 
 function isInsteadOf(purpose: Purpose | null, form: OpenForm): boolean {

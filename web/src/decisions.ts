@@ -1,4 +1,5 @@
 import type { Interrupt } from "./events";
+import { type PlannedStep, describeEditedPlan, reviewedPlan } from "./editedPlan";
 import { texts } from "./texts";
 
 /** Words that accept and nothing else; those of `tools/decisions.py`. */
@@ -29,8 +30,8 @@ export function result(message: string): unknown {
   return { type: "result", message };
 }
 
-/** An answer in words for people, as it stands in the conversation. */
-export function describeAnswer(answer: unknown): string {
+/** An answer in words for people, as it stands in the conversation, below what was `asked`. */
+export function describeAnswer(answer: unknown, asked: Interrupt | null = null): string {
   if (answer === "accept") return texts.approved;
   if (typeof answer === "string") return answer;
   const { type, message, args, always, ...rest } = Object(answer) as Record<string, unknown>;
@@ -39,8 +40,8 @@ export function describeAnswer(answer: unknown): string {
   if (type === "reject") return message ? `${texts.rejected}: ${String(message)}` : texts.rejected;
   if (type === "result") return String(message);
   if (type === "edit") return `${texts.edited}\n${JSON.stringify(args, null, 2)}`;
-  const steps = Array.isArray(rest["steps"]) ? (rest["steps"] as { title?: string }[]) : null;
-  if (steps) return [texts.acceptedPlan, ...steps.map((step, at) => `${at + 1}. ${step.title ?? ""}`)].join("\n");
+  const steps = Array.isArray(rest["steps"]) ? (rest["steps"] as PlannedStep[]) : null;
+  if (steps) return [texts.acceptedPlan, ...describeEditedPlan(reviewedPlan(asked)?.steps ?? null, steps)].join("\n");
   return JSON.stringify(answer);
 }
 

@@ -13,7 +13,7 @@ const { RunModel } = await import("../src/run");
 const streams = import.meta.glob<RunEvent[]>("./streams/*.json", { eager: true, import: "default" });
 
 const taken = () => Promise.resolve(true);
-const acts = { askAgain: taken, answer: taken, branch: taken, cancel: taken, changePlan: taken, isForemost: () => false, retry: taken, share: taken };
+const acts = { askAgain: taken, answer: taken, answerInWords: () => undefined, branch: taken, cancel: taken, changePlan: taken, isForemost: () => false, retry: taken, share: taken };
 const clock = { now: signal(0), watch: () => () => undefined };
 const service = { ask: () => Promise.reject(new Error()), has: () => true, attempt: taken, acts, clock };
 

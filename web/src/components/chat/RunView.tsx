@@ -121,7 +121,7 @@ function Replied({ reply: { asked, answer, reply } }: { reply: Reply }) {
     <div class="replied">
       {asked && <p class="reply">{askedOf(asked)}</p>}
       {asked?.kind === "tool_approval" && <ProposedCall {...askedCall(asked)} />}
-      <Question text={describeAnswer(answer)} />
+      <Question text={describeAnswer(answer, asked)} />
       {reply && (
         <p class="reply" role="status">
           {reply}

@@ -1,4 +1,5 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
+import { type PlannedSteps, reviewedPlan } from "../../editedPlan";
 import type { Interrupt } from "../../events";
 import { titleOf } from "../../purpose";
 import type { RunModel } from "../../run";
@@ -6,8 +7,10 @@ import { texts } from "../../texts";
 import { useOnce } from "../ActionButton";
 import { type Acts, useService } from "../service";
 import { Approval, AskedCall } from "./Approval";
-import { PlanEditor, type PlannedSteps, reviewedPlan } from "./PlanEditor";
-import { Words } from "./Words";
+import { PlanEditor } from "./PlanEditor";
+
+/** How long a form takes no click after it has appeared, in milliseconds: the click was for what stood there before. */
+const SETTLING_MS = 500;
 
 interface Waits {
   run: RunModel;
@@ -33,13 +36,18 @@ export function InterruptForm({ run, waiting, asker }: Omit<Waits, "answer"> & {
 /** A form that submits one answer at a time. */
 function Answering({ run, waiting, answer }: Omit<Waits, "answer"> & { answer: Acts["answer"] }) {
   const [isUnderWay, once] = useOnce();
+  const [isNew, setNew] = useState(true);
+  useEffect(() => {
+    const timer = setTimeout(() => setNew(false), SETTLING_MS);
+    return () => clearTimeout(timer);
+  }, []);
   const give: Waits["answer"] = async (reply) => {
     let isTaken = false;
     await once(async () => (isTaken = await answer(run, waiting, reply)));
     return isTaken;
   };
   return (
-    <fieldset disabled={isUnderWay}>
+    <fieldset class={isNew ? "new" : ""} disabled={isUnderWay || isNew}>
       <Form run={run} waiting={waiting} answer={give} />
     </fieldset>
   );
@@ -66,22 +74,24 @@ function editable({ run, waiting }: Waits): PlannedSteps {
 function Review(waits: Waits) {
   const { answer } = waits;
   const [isEdited, setEdited] = useState(false);
+  if (isEdited) return <PlanEditor plan={editable(waits)} onPlan={(plan) => void answer(plan)} onCancel={() => setEdited(false)} />;
   return (
-    <>
-      {isEdited ? (
-        <PlanEditor plan={editable(waits)} onPlan={(plan) => void answer(plan)} />
-      ) : (
-        <div class="row">
-          <button class="main" onClick={() => void answer("accept")}>{texts.accept}</button>
-          <button onClick={() => setEdited(true)}>{texts.editPlan}</button>
-        </div>
-      )}
-      <Words label={texts.feedback} act={texts.ask} onWords={(text) => answer(text)} />
-    </>
+    <div class="row">
+      <button class="main" onClick={() => void answer("accept")}>{texts.accept}</button>
+      <button onClick={() => setEdited(true)}>{texts.editPlan}</button>
+      <InWords {...waits} name={texts.ask} />
+    </div>
   );
 }
 
-function Question({ waiting, answer }: Waits) {
+/** Leads to the field below, where an answer in words is written: the only one. */
+function InWords({ run, waiting, name }: Waits & { name: string }) {
+  const { acts } = useService();
+  return <button type="button" onClick={() => acts?.answerInWords(run, waiting)}>{name}</button>;
+}
+
+function Question(waits: Waits) {
+  const { waiting, answer } = waits;
   return (
     <>
       <p>{String(waiting.payload["question"] ?? "")}</p>
@@ -89,8 +99,8 @@ function Question({ waiting, answer }: Waits) {
         {waiting.options.map((one) => (
           <button key={one} onClick={() => void answer(one)}>{one}</button>
         ))}
+        <InWords {...waits} name={texts.inWords} />
       </div>
-      <Words label={texts.answer} act={texts.reply} onWords={(text) => answer(text)} />
     </>
   );
 }

@@ -1,30 +1,7 @@
-import type { Interrupt } from "../../events";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { PlannedStep, PlannedSteps } from "../../editedPlan";
 import { texts } from "../../texts";
 import { type Draft, StepFields, drafted } from "./StepFields";
-
-/** A step of a plan in review. `needs` are the numbers, from 1, of the steps whose results it gets; all if null. */
-export interface PlannedStep {
-  agent_name: string;
-  title: string;
-  description: string;
-  note?: string | null;
-  needs?: number[] | null;
-  repeats?: boolean | null;
-}
-
-/** When a step of a plan in review will begin, by the numbers of others, from 1: after these, and beside those. */
-export interface StepOrder {
-  after: number[];
-  beside: number[];
-}
-
-export interface PlannedSteps {
-  title: string;
-  steps: PlannedStep[];
-  /** Per step; empty if they run one by one. */
-  order?: StepOrder[];
-}
 
 /** A step with a key that stays the same while steps are added, removed and moved. */
 interface Keyed extends Draft {
@@ -39,7 +16,7 @@ interface Focus {
 }
 
 /** An editor for the texts, members and order of a plan before it is accepted. */
-export function PlanEditor({ plan, onPlan }: { plan: PlannedSteps; onPlan: (plan: PlannedSteps) => void }) {
+export function PlanEditor({ plan, onPlan, onCancel }: { plan: PlannedSteps; onPlan: (plan: PlannedSteps) => void; onCancel: () => void }) {
   const [steps, setSteps] = useState<Keyed[]>(() => plan.steps.map(keyed));
   const [said, setSaid] = useState("");
   const next = useRef(steps.length);
@@ -95,6 +72,7 @@ export function PlanEditor({ plan, onPlan }: { plan: PlannedSteps; onPlan: (plan
         <button class="main" disabled={!isWhole} onClick={() => onPlan({ title: plan.title, steps: planned(steps) })}>
           {texts.acceptEdited}
         </button>
+        <button onClick={onCancel}>{texts.cancelEdit}</button>
       </div>
     </>
   );
@@ -133,14 +111,6 @@ function planned(steps: readonly Keyed[]): PlannedStep[] {
     const note = step.note?.trim();
     return { ...drafted(step), ...(note && { note }), ...(needs && { needs }) };
   });
-}
-
-/** The plan in the question of its review, whose steps have notes; null for another question. */
-export function reviewedPlan(waiting: Interrupt | null): PlannedSteps | null {
-  if (waiting?.kind !== "plan_review") return null;
-  const plan = waiting.payload["plan"] as Partial<PlannedSteps> | undefined;
-  const order = (waiting.payload["order"] ?? []) as StepOrder[];
-  return plan?.steps ? { title: plan.title ?? "", steps: plan.steps, order } : null;
 }
 
 /** Focus a step's button, or the opposite button if it is disabled. */

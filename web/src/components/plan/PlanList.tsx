@@ -3,7 +3,7 @@ import type { RunModel } from "../../run";
 import { texts } from "../../texts";
 import { useService } from "../service";
 import { GapReviews } from "./GapReviews";
-import { reviewedPlan } from "./PlanEditor";
+import { reviewedPlan } from "../../editedPlan";
 import { type Ask, StepView } from "./StepView";
 import { outcomeOf } from "./StepOutcome";
 

@@ -6,7 +6,7 @@ import { texts } from "../../texts";
 import type { PlanChange } from "../service";
 import { Findings } from "../work/FindingView";
 import { offersFor } from "./changes";
-import type { StepOrder } from "./PlanEditor";
+import type { StepOrder } from "../../editedPlan";
 import { StepOutcome } from "./StepOutcome";
 import { type Draft, StepFields, drafted } from "./StepFields";
 import { StepMenu } from "./StepMenu";
