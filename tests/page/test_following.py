@@ -162,7 +162,7 @@ def test_the_composer_is_low_on_a_telephone_until_it_is_used(page: Page):
 
 
 @pytest.mark.slow
-def test_a_plan_is_reviewed_only_in_the_conversation_that_it_was_chosen_for(page: Page):
+def test_the_choice_to_review_plans_holds_for_the_next_conversations_until_it_is_taken_back(page: Page):
     review = page.get_by_role("button", name="Review the plan")
     review.click()
     ask(page)
@@ -170,6 +170,9 @@ def test_a_plan_is_reviewed_only_in_the_conversation_that_it_was_chosen_for(page
     standing(page, "Done")
     expect(review).to_have_attribute("aria-pressed", "true")
     page.get_by_role("link", name="New conversation").click()
-    expect(review).to_have_attribute("aria-pressed", "false")
+    expect(review).to_have_attribute("aria-pressed", "true")
+    review.click()
     ask(page)
     standing(page, "Done")
+    page.get_by_role("link", name="New conversation").click()
+    expect(review).to_have_attribute("aria-pressed", "false")

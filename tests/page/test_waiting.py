@@ -135,3 +135,34 @@ def test_files_asked_for_while_another_is_prepared_come_too_and_the_report_stays
         held[0].continue_()
     assert first.value.suggested_filename.endswith(".html")
     expect(news).to_have_text("HTML: downloaded.")
+
+
+def test_a_step_that_a_person_skipped_is_named_so_and_is_not_counted(page: Page, model: OpenAIServer):
+    coder = [{"hang": True}]
+    model.reset({**SIMPLE, "planner": [reply(json.dumps(_TWO))], "coder": coder})
+    ask(page)
+    region = page.get_by_role("region", name="Plan", exact=True)
+    expect(region.get_by_role("heading")).to_contain_text("0/3")
+    region.get_by_role("button", name="Change this step: Compare").click()
+    page.get_by_role("menuitem", name="Skip").click()
+    expect(region.locator("li.skipped .change").last).to_have_text("You skipped it.")
+    expect(region.locator("li.skipped .reason")).to_have_count(0)
+    expect(region.get_by_role("heading")).to_contain_text("0/2")
+
+
+def test_a_conversation_is_named_before_it_is_deleted_and_the_next_one_keeps_the_review(page: Page):
+    page.get_by_role("button", name="Review the plan").click()
+    ask(page)
+    page.get_by_role("button", name="Accept the plan").click()
+    standing(page, "Done")
+    page.get_by_role("link", name="New conversation").click()
+    expect(page.get_by_role("button", name="Review the plan")).to_have_attribute("aria-pressed", "true")
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.accept()))
+    entry = page.locator(".threads li").first
+    entry.hover()
+    remove = entry.get_by_role("button", name="Delete")
+    box = remove.bounding_box()
+    assert box is not None and min(box["width"], box["height"]) >= 32
+    remove.click()
+    assert asked == ["Delete “1+3=?” with its runs and files?"]

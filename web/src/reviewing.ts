@@ -10,14 +10,13 @@ export function isReviewing(thread: string | null): boolean {
   return readStored(nameOf(thread)) !== "";
 }
 
-/** Let the plans of a conversation wait for a review, or not any more. */
+/** Let the plans of a conversation wait for a review, or not any more; new conversations begin with the last choice. */
 export function setReviewing(thread: string | null, isChosen: boolean): void {
-  writeStored(nameOf(thread), isChosen ? "yes" : "");
+  for (const one of [thread, null]) writeStored(nameOf(one), isChosen ? "yes" : "");
   version.value += 1;
 }
 
-/** Move the choice to another conversation: the next new one begins without it. */
+/** Let a conversation begin with the choice of another one. */
 export function moveReviewing(from: string | null, to: string): void {
   setReviewing(to, isReviewing(from));
-  setReviewing(from, false);
 }

@@ -2,14 +2,16 @@ import { useRef, useState } from "preact/hooks";
 
 interface Given {
   act: () => Promise<unknown>;
+  /** What it does, where its name does not say it. */
+  title?: string;
   children: string;
 }
 
 /** A button that is disabled until its action has finished. */
-export function ActionButton({ act, children }: Given) {
+export function ActionButton({ act, title, children }: Given) {
   const [isUnderWay, once] = useOnce();
   return (
-    <button disabled={isUnderWay} onClick={() => void once(act)}>{children}</button>
+    <button title={title} disabled={isUnderWay} onClick={() => void once(act)}>{children}</button>
   );
 }
 

@@ -57,7 +57,7 @@ export const RunView = memo(function RunView({ run, version, isWatched = false, 
       {answer?.content && run.isOver && (
         <div class="answer-acts">
           <Copy text={answer.content} name={texts.copyAnswer} />
-          {acts && run.question && <ActionButton act={() => acts.branch(run, "")}>{texts.regenerate}</ActionButton>}
+          {acts && run.question && <ActionButton act={() => acts.branch(run, "")} title={texts.regenerateHint}>{texts.regenerate}</ActionButton>}
           {acts && ANSWERED.has(run.status) && <FollowUps runId={run.runId} />}
         </div>
       )}
@@ -179,7 +179,7 @@ function Standing({ run, version }: Shown) {
       {acts && run.isOver && <button onClick={() => void acts.share(run)}>{texts.share}</button>}
       {acts && run.isAtWork && !acts.isForemost(run) && <ActionButton act={() => acts.cancel(run)}>{texts.cancelRun}</ActionButton>}
       {acts && run.isOver && (UNANSWERED.has(run.status) || run.gaps.some((gap) => !gap.rejected)) && (
-        <ActionButton act={() => acts.retry(run)}>{texts.retryRun}</ActionButton>
+        <ActionButton act={() => acts.retry(run)} title={texts.retryHint}>{texts.retryRun}</ActionButton>
       )}
       {acts && run.isOver && run.status !== "completed" && run.question && (
         <ActionButton act={() => acts.askAgain(run)}>{texts.askAgain}</ActionButton>

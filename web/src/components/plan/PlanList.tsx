@@ -1,4 +1,5 @@
 import type { Step } from "../../events";
+import { countDone } from "../../planProgress";
 import type { RunModel } from "../../run";
 import { texts } from "../../texts";
 import { useService } from "../service";
@@ -16,11 +17,11 @@ export function PlanList({ run, plan }: { run: RunModel; version: number; plan: 
   const worked = plan.steps.filter((step) => !step.repeats);
   // The events of a plan have no notes.
   const reviewed = reviewedPlan(run.status === "interrupted" ? run.waiting : null);
-  const done = worked.filter((step) => step.status === "completed" || step.status === "skipped").length;
+  const { done, all } = countDone(plan.steps);
   return (
     <section class={`plan ${run.isAtWork ? "live" : ""}`} aria-label={texts.plan}>
       <h2>
-        {plan.title} <span class="who">{isDraft ? texts.planDraft : `${done}/${worked.length}`}</span>
+        {plan.title} <span class="who">{isDraft ? texts.planDraft : `${done}/${all}`}</span>
       </h2>
       <ol>
         {worked.map((step) => (

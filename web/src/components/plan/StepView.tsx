@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Step } from "../../events";
 import type { Finding } from "../../findings";
 import type { Turn } from "../../parts";
+import { isSkippedByUser } from "../../planProgress";
 import { texts } from "../../texts";
 import type { PlanChange } from "../service";
 import { Findings } from "../work/FindingView";
@@ -90,7 +91,7 @@ export function StepView({ steps, at, note, order, findings, outcome, isOver, as
         />
       )}
       <p class="change" role="status">{changed === step && !isOver && texts.changeTaken}</p>
-      {step.reason && <p class="reason">{step.reason}</p>}
+      {step.reason && (isSkippedByUser(step) ? <p class="change">{texts.skippedByYou}</p> : <p class="reason">{step.reason}</p>)}
     </li>
   );
 }

@@ -75,7 +75,7 @@ function Entry({ thread, onChoice }: { thread: Thread; onChoice: () => void }) {
   }, [isNaming]);
   const remove = () =>
     attempt(async () => {
-      if (!confirm(texts.removeSure)) return;
+      if (!confirm(texts.removeSure(title))) return;
       await deleteThread(thread.thread_id);
       const next = entry.current?.nextElementSibling ?? entry.current?.previousElementSibling;
       if (isOpen) location.hash = "";

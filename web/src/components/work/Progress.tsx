@@ -1,5 +1,6 @@
 import { useEffect } from "preact/hooks";
 import { lasted } from "../../clock";
+import { countDone } from "../../planProgress";
 import type { RunModel } from "../../run";
 import { texts } from "../../texts";
 import { useService } from "../service";
@@ -18,14 +19,14 @@ export function Progress({ run, version }: Shown) {
 
 export function ProgressText({ run }: Shown) {
   const steps = (run.draft ?? run.plan)?.steps.filter((step) => !step.repeats) ?? [];
-  const done = steps.filter((step) => step.status === "completed" || step.status === "skipped").length;
+  const { done, all } = countDone(steps);
   const underWay = run.isAtWork ? steps.filter((step) => step.status === "in_progress").map((step) => step.title) : [];
   const members = run.isAtWork ? run.turns.filter((turn) => turn.isOpen).map((turn) => turn.agent) : [];
   const doing = underWay.length > 0 ? underWay : members;
   const duty = underWay.length === 0 && members.length === 1 ? dutyOf(members[0]!) : "";
   return (
     <>
-      {steps.length > 0 && <span class="who">{texts.plan} {done}/{steps.length}</span>} {doing.join(" · ")}
+      {steps.length > 0 && <span class="who">{texts.plan} {done}/{all}</span>} {doing.join(" · ")}
       {duty && <span class="faint"> {duty}</span>}
     </>
   );
