@@ -6,7 +6,7 @@ from maniple.claims.quantities import FigureMention
 from maniple.document.plain_text import OBJECT
 
 _CUE = re.compile(
-    r"\b(?:together|total\w*|combined|sum|overall|altogether|average|mean|median|share|ratio|times|twice|"
+    r"\b(?:together|total\w*|combined|sum|overall|altogether|averag\w+|mean|median|share|ratio|times|twice|"
     r"doubl\w+|trebl\w+|"
     r"tripl\w+|half|halv\w+|third|quarter|fifth|tenth|more|less|fewer|higher|lower|longer|shorter|larger|"
     r"smaller|older|younger|"
@@ -82,7 +82,7 @@ _WEAK_CUES = frozenset(
 """Words of `_CUE` that most claims without any calculation have, too."""
 _RESULT = re.compile(
     r"\b(?:works? out|comes? to|therefore|thus|hence|consequently|accordingly|in all|between|against|"
-    r"averag\w+|imply|per|remain\w*|missing|lacks?|short of|compared|versus|would|"
+    r"imply|per|remain\w*|missing|lacks?|short of|compared|versus|would|"
     r"somit|demnach|folglich|also|daher|mithin|ergibt|zwischen|gegenüber|gegen|fehl\w+|bleib\w+|"
     r"donc|ainsi|entre|contre|manqu\w+|rest\w+|rendement|"
     r"así|asi|por tanto|entre|frente|faltan?|queda\w*|"
@@ -94,9 +94,27 @@ _RESULT = re.compile(
 )
 
 
+_OWN_RESULT = re.compile(
+    r"\b(?:calculat\w+|comput\w+|berechn\w+|errechn\w+|calcul\w*|calcol\w*|bereken\w*|рассчит\w+|расч[её]т\w*)\b"
+    r"|计算|計算|算出|计得|계산",
+    re.IGNORECASE,
+)
+"""Words with which a claim says that it was calculated."""
+
+
 def has_cue(text: str) -> bool:
     """Whether a text has a word that announces a calculation, such as `together` or `more than`."""
     return _CUE.search(text) is not None
+
+
+def announces_result(text: str) -> bool:
+    """Whether a text has a formula, or a word with which it gives what follows from other figures."""
+    return OBJECT in text or _RESULT.search(text) is not None
+
+
+def says_calculated(text: str) -> bool:
+    """Whether a text says that it was calculated."""
+    return _OWN_RESULT.search(text) is not None
 
 
 def announces_calculation(text: str, figure: FigureMention) -> bool:
@@ -105,8 +123,6 @@ def announces_calculation(text: str, figure: FigureMention) -> bool:
     Shares, changes and multiples mostly are calculated; so are rounded figures, and those in a claim with a
     formula or with a word that announces a result.
     """
-    if figure.about or figure.kind in ("percent", "points", "factor") or OBJECT in text:
-        return True
-    if _RESULT.search(text):
+    if figure.about or figure.kind in ("percent", "points", "factor") or announces_result(text):
         return True
     return any(found[0].casefold() not in _WEAK_CUES for found in _CUE.finditer(text))

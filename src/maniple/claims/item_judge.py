@@ -2,14 +2,21 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import islice, product
 
 from maniple.claims.calculation import count_significant, explain_figure, find_use
-from maniple.claims.calculation_cues import announces_calculation, has_cue
+from maniple.claims.calculation_cues import (
+    announces_calculation,
+    announces_result,
+    has_cue,
+    says_calculated,
+)
 from maniple.claims.context import ClaimContext
 from maniple.claims.conversation_claims import SaidClause
 from maniple.claims.dates import DateMention
+from maniple.claims.figures import find_figures
 from maniple.claims.misplaced import (
     RIVAL_COVERAGE,
     choose_best,
@@ -264,9 +271,7 @@ class ItemJudge:
             return Verdict("open", f"{figure.text} is given before")
         if found := find_use(self.context, figure):
             return Verdict("open", f"used for a calculation: {found.operation}")
-        if not self.context.cited:
-            return Verdict("open", f"no source was read that could have {figure.text}")
-        return self._doubt_calculated(figure)
+        return self._doubt_calculated(figure) if self.context.has_citation else self._doubt_uncited(figure)
 
     def _find_said(self, group: Sequence[FigureMention]) -> Verdict | None:
         """Return which output of a program a figure was misread from, or that the team itself has said it."""
@@ -287,7 +292,7 @@ class ItemJudge:
             return Verdict("open", f"{figure.text} may be calculated")
         if count_significant(figure) < LEAST_PRECISE and not self._has_rival(figure):
             return Verdict("open", f"{figure.text} was not found; it may follow from what is there")
-        return None if self.context.has_citation else self._doubt_uncited(figure)
+        return None
 
     def _has_rival(self, figure: FigureMention) -> bool:
         """Whether a passage with nearly all words of the claim has another figure of the kind instead."""
@@ -328,12 +333,40 @@ class ItemJudge:
         return any(index.find_figure(figure) for index in self.context.others)
 
     def _doubt_uncited(self, figure: FigureMention) -> Verdict | None:
-        """Return why a figure without a citation is not marked: general knowledge needs no source."""
+        """Return why a figure without a citation, which stands nowhere, is not marked."""
         if _HYPOTHETICAL.search(self.context.claim.text):
             return Verdict("exempt", f"{figure.text} is a proposal or an example")
-        if not any(map(self.context.is_about, self.context.cited)):
-            return Verdict("open", f"{figure.text} stands in no source")
+        if self.context.budget.left < 0:
+            return Verdict("open", f"{figure.text} was not calculated: the report has too many figures")
+        if self._has_digits(figure):
+            return Verdict("open", f"the digits of {figure.text} stand there with another unit")
+        claim = self.context.claim
+        may_follow = claim.kind == "cell" or announces_result(claim.text)
+        if says_calculated(claim.text) or (
+            may_follow and any(map(self._is_known, self._find_operands(figure)))
+        ):
+            return Verdict("open", f"{figure.text} may be calculated")
         return None
+
+    def _has_digits(self, figure: FigureMention) -> bool:
+        """Whether the number of a figure stands in anything that is known, whatever its unit."""
+        bare = shift_to_bare(figure)[0]
+        near = (one for index in self._known for one, _ in index.find_near(figure))
+        return any(agree(bare, shift_to_bare(one)[0]) for one in near)
+
+    def _find_operands(self, figure: FigureMention) -> Iterator[FigureMention]:
+        """Yield the other figures of the claim and of those beside it."""
+        yield from (one for one in self.context.figures if one.start != figure.start)
+        yield from self.context.nearby
+
+    def _is_known(self, figure: FigureMention) -> bool:
+        """Whether a figure stands in anything that the team read, was told or printed."""
+        return any(index.find_figure(figure) for index in self._known)
+
+    @property
+    def _known(self) -> tuple[SourceIndex, ...]:
+        """Everything that the team read, was told or printed."""
+        return (self.given, self.results, self.answers, *self.context.cited)
 
     def _report_absence(self, text: str) -> Verdict:
         if not self.context.has_citation:
@@ -350,11 +383,26 @@ class ItemJudge:
         return None
 
     def _doubt_date(self, date: DateMention) -> Verdict:
-        """Return the verdict on a date that was not found. A year alone may be worked out by the reader."""
-        is_open = date.day is None or not self.context.has_citation or self.answers.find_date(date)
-        if is_open:
+        """Return the verdict on a date that was not found.
+
+        A year alone in a claim with a citation may be worked out by the reader.
+        """
+        has_citation = self.context.has_citation
+        if not has_citation and _HYPOTHETICAL.search(self.context.claim.text):
+            return Verdict("exempt", f"{date.text} is a proposal or an example")
+        is_open = date.day is None if has_citation else self._is_ahead(date) or self._is_number(date)
+        if is_open or self.answers.find_date(date):
             return Verdict("open", f"{date.text} was not found")
         return self._report_absence(date.text)
+
+    def _is_number(self, date: DateMention) -> bool:
+        """Whether what was read as a year may be a number that is known, such as an operand."""
+        numbers = (replace(one, kind="number") for one in find_figures(date.text))
+        return date.month is None and any(self._is_known(one) or self._has_digits(one) for one in numbers)
+
+    def _is_ahead(self, date: DateMention) -> bool:
+        """Whether a date is in this year or later: it is a plan, or known without a source."""
+        return date.year is not None and date.year >= datetime.now(UTC).year
 
 
 def _keep_support(found: Verdict | None, text: str) -> Verdict:
