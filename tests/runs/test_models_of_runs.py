@@ -11,9 +11,11 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from maniple.errors import UnconfiguredModel
+from maniple.graph import RunOptions
 from maniple.runs import EngineConfig, RunRequest, open_engine
 from maniple.runs.engine import Engine
 from maniple.runs.teams import Teams, TeamSource
+from maniple.scope.budget import Budget
 from maniple.store import open_store
 from tests.openai_server import SIMPLE, reply, serving
 from tests.team import scripted_team
@@ -54,6 +56,30 @@ async def test_a_run_is_driven_over_the_model_that_it_chose(tmp_path):
             assert (first.stats["calls"], second.stats["calls"]) == (0, 1)
             assert (await _end_of(engine)).status == "completed"
             assert (first.stats["calls"], second.stats["calls"]) == (1, 1)
+
+
+async def test_a_message_that_becomes_the_next_run_keeps_all_options_of_its_run(tmp_path):
+    async with _two_teams(tmp_path) as (source, store, (first, second)):
+        second.reset({**SIMPLE, "coordinator": [reply("Hello.", hang=True)]})
+        async with open_engine(source, store, kind="server") as engine:
+            asked = RunRequest(
+                [HumanMessage("Hello")],
+                options=RunOptions(depth="quick", locale="de-DE"),
+                budget=Budget(tokens=90_000),
+                model="other",
+                metadata={"of": "the first run"},
+            )
+            run = (await engine.submit(asked)).run
+            await asyncio.to_thread(second.wait_for, lambda stats: stats["calls"] == 1)
+            accepted = await engine.send_message(run.run_id, "And then?")
+            for one in (run.run_id, accepted.message_id):
+                await asyncio.to_thread(second.release)
+                async for _ in engine.events(one):
+                    pass
+            made = RunRequest.of(await engine.status(accepted.message_id))
+    assert (first.stats["calls"], second.stats["calls"]) == (0, 2)
+    assert (made.options, made.budget, made.model) == (asked.options, asked.budget, "other")
+    assert (made.metadata, made.messages[0].text) == ({}, "And then?")
 
 
 async def test_a_run_whose_model_is_not_configured_any_more_fails_with_the_models_that_are(tmp_path):

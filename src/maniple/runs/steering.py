@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 from uuid import UUID, uuid4
 
@@ -407,6 +407,7 @@ def make_next_runs(
 ) -> list[RunRecord]:
     """Return the runs that messages to a run become when it ends with `status`; they are not stored yet.
 
+    They have the model, the options and the limits of that run.
     A run has the id of its message, so that it is never stored twice.
     """
     if status in ("interrupted", "cancelled"):
@@ -414,12 +415,9 @@ def make_next_runs(
     made = list[RunRecord]()
     for message in messages:
         if message.may_become_run:
-            next_run = RunRequest(
-                [HumanMessage(message.text, id=message.message_id)],
-                options=request.options,
-                budget=request.budget,
-                approval=request.approval,
-            )
+            # Its metadata is what a client wrote on the first run alone.
+            question = HumanMessage(message.text, id=message.message_id)
+            next_run = replace(request, messages=[question], metadata={})
             new = RunRecord(
                 run_id=message.message_id,
                 thread_id=record.thread_id,
