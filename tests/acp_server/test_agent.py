@@ -156,6 +156,7 @@ async def test_a_prompt_that_waits_for_a_permission_can_be_cancelled(model: Open
         assert "in_progress" not in editor.calls().values()
 
 
+@pytest.mark.slow
 async def test_a_session_is_loaded_after_a_restart(model: OpenAIServer, home: Path):
     model.reset(ASKS)
     async with editing(model, home) as editor:
@@ -184,6 +185,7 @@ async def test_a_question_is_answered_after_a_restart(model: OpenAIServer, home:
         assert len(editor.asked) == 1
 
 
+@pytest.mark.slow
 async def test_a_run_whose_program_was_killed_goes_on_and_is_shown_whole(model: OpenAIServer, home: Path):
     model.reset(HANGING)
     async with editing(model, home) as editor:
@@ -213,6 +215,7 @@ async def test_a_prompt_during_a_loaded_run_is_a_message_to_it(model: OpenAIServ
         assert editor.text().count("The answer is **4**.") == 1
 
 
+@pytest.mark.slow
 async def test_files_pictures_and_links_of_a_prompt_reach_the_team(model: OpenAIServer, home: Path):
     model.reset({"coordinator": [reply("Hello!")]})
     async with editing(model, home) as editor:

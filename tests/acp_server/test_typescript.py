@@ -23,6 +23,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 async def test_an_editor_in_typescript_puts_plan_calls_and_answer_together(
     model: OpenAIServer, tmp_path: Path
 ):

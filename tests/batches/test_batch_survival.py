@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(400)]
 LOOKS = 4_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "kills"), sizes((12, 2), (60, 8)))
 async def test_each_item_is_one_run_under_kills(tmp_path, count, kills):
     with serving({**BRIEF, "by_history": True}) as model:

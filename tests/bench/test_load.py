@@ -135,6 +135,7 @@ async def test_growth_and_persistence_are_measured():
         assert (await measure_persistence(model.base_url, 2))["persistence_run_ms"] > 0
 
 
+@pytest.mark.slow
 async def test_a_run_of_each_protocol_completes_and_is_compared_with_the_native_one():
     figures = await measure_protocols(1, warm_up=0)
     assert figures.keys() - {"native_cpu_ms"} == {f"{name}_cpu_of_native" for name in [*PROTOCOLS][1:]}

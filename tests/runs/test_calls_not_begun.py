@@ -32,6 +32,7 @@ def script():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runs", sizes(16, 60))
 async def test_runs_whose_code_had_not_begun_do_not_wait_for_a_person(tmp_path, runs):
     cut_off, ends, lines = await _kill_once(tmp_path, runs, MANIPLE_SANDBOX__CONCURRENT="1")

@@ -13,6 +13,7 @@ from tests.serving import environment
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(200)]
 
 
+@pytest.mark.slow
 async def test_runs_wait_through_a_kill_for_a_model_that_starts_later(tmp_path):
     async with LeavingEndpoint(SIMPLE) as endpoint:
         async with Mortal(environment(endpoint.base_url, tmp_path), tmp_path) as server:

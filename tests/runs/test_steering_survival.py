@@ -82,6 +82,7 @@ async def exchanges_after_kill(tmp_path, model, rest, *, is_decided=True):
             return message_id, await exchanges_of(client, run_id)
 
 
+@pytest.mark.slow
 async def test_a_message_is_answered_after_a_kill_before_the_lead_had_decided(tmp_path):
     waiting = script(researcher=[{"hang": True}], supervisor=[{"hang": True}])
     with serving(waiting) as model:

@@ -260,6 +260,7 @@ async def test_a_schedule_of_a_revoked_key_is_paused(scene):
     assert await scene.runs(key.key_id) == []
 
 
+@pytest.mark.slow
 async def test_sixty_ticks_with_three_ends_of_the_process_start_sixty_runs(tmp_path):
     schedule_id = ""
     for part in range(4):

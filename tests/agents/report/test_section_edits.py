@@ -150,6 +150,7 @@ def test_values_may_have_quotation_marks_and_entities():
         assert "\n\ny\n" in text_of(edited(block(heading, "y"), report=report))
 
 
+@pytest.mark.slow
 def test_a_file_of_many_open_blocks_is_read_in_linear_time():
     assert len(parse_edits('<section heading="a' * 20_000).edits) == 0
     assert len(parse_edits('<section heading="a"></section>' * 5_000).edits) == 5_000
