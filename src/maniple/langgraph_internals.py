@@ -10,9 +10,11 @@ from langgraph.checkpoint.base import (
     CheckpointTuple,
     get_checkpoint_id,
 )
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 from langgraph.types import Interrupt
+from ormsgpack import Ext
 
 CHECKED_VERSION = "1.2"
 """The minor version of LangGraph whose keys are the ones below."""
@@ -121,6 +123,11 @@ def index_of_write(channel: str, position: int) -> int:
 def replaces_writes(channels: Iterable[str]) -> bool:
     """Return whether the writes of a task on these channels replace stored ones; others are kept."""
     return all(channel in WRITES_IDX_MAP for channel in channels)
+
+
+def make_opaque_serializer() -> JsonPlusSerializer:
+    """Return a serializer that makes no object of what it reads, and writes the same bytes again."""
+    return JsonPlusSerializer(__unpack_ext_hook__=Ext)
 
 
 def writes_of(saved: CheckpointTuple | None) -> Sequence[Write]:

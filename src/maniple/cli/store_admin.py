@@ -31,6 +31,7 @@ TERMINAL_OWNER = ""
 """The owner of the conversations of the terminal, which asks for no API key."""
 _SHORTEST_PREFIX = 4
 _PAGE = 500
+_PROGRESS_SECONDS = 2.0
 
 keys = typer.Typer(name="keys", no_args_is_help=True, help="Manage the API keys of the HTTP service.")
 
@@ -318,6 +319,72 @@ def migrate_database(config: ConfigOption = None) -> None:
     Exit status: 0 done, 1 it cannot be reached or written, 2 wrong settings (conf.yaml, .env).
     """
     finish(_migrate(read_settings(config)))
+
+
+@database.command("move")
+def move_database(
+    to: Annotated[
+        str,
+        typer.Option(
+            "--to", metavar="URL", help="The PostgreSQL database.  [default: store.url]", show_default=False
+        ),
+    ] = "",
+    config: ConfigOption = None,
+) -> None:
+    """Move the SQLite database to PostgreSQL: conversations, runs, checkpoints, keys, schedules.
+
+    Stop the server first, and every chat. The database of the URL must be empty; tables are
+    created. It gets everything, or after an error nothing: then run the command again. The contents
+    of artifacts and workspaces stay where they are. Runs that wait or were cut off go on there.
+
+    \b
+    Examples:
+      maniple db move --to postgresql://maniple@db.example.org/maniple
+      MANIPLE_STORE__URL=postgresql://maniple:password@db.example.org/maniple maniple db move
+
+    \b
+    Exit status: 0 done, 1 one of them cannot be read or written, 2 wrong usage or settings
+    (conf.yaml, .env).
+    """
+    finish(_move(read_settings(config), to))
+
+
+async def _move(settings: "Settings", to: str) -> int:
+    from maniple.cli.text import clean
+    from maniple.errors import ConfigError
+    from maniple.store.configured import describe_postgres, misplaced_folders, move_to_postgres
+    from maniple.text import counted
+
+    if settings.store.backend == "postgres":
+        raise ConfigError("store.backend is postgres. Set it to sqlite until the SQLite database is moved.")
+    url = to or settings.store.database_url
+    if not url:
+        raise WrongUsage("Name the PostgreSQL database: --to postgresql://user@host/name, or store.url.")
+    if _existing_database(settings) is None:
+        return 1
+    file, target = database_file(settings), describe_postgres(url)
+    counts = await move_to_postgres(file, url, _MoveProgress())
+    total = counted(sum(counts.values()), "row")
+    print(clean(f"Copied {total} of {file} to {target}, each table whole. Now set:"))
+    print("  MANIPLE_STORE__BACKEND=postgres\n  MANIPLE_STORE__URL= the URL of the database, in .env")
+    for folder, place in await asyncio.to_thread(misplaced_folders, settings):
+        print(clean(f"Move the folder {folder} to {place}."))
+    print(clean(f"{file} is as it was. Do not serve it again: its runs would be done twice."))
+    return 0
+
+
+class _MoveProgress:
+    """Prints each table when it is copied, and what is copied of a long one."""
+
+    def __init__(self) -> None:
+        self._printed_at = time.monotonic()
+
+    def __call__(self, table: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if done < total and now < self._printed_at + _PROGRESS_SECONDS:
+            return
+        self._printed_at = now
+        print(f"{table}: {done:,} of {total:,}", file=sys.stderr)
 
 
 async def _migrate(settings: "Settings") -> int:

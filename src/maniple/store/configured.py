@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -103,6 +103,25 @@ async def migrate_postgres(settings: Settings) -> tuple[int, int]:
     return await migrate(settings.store.database_url, load_migrations())
 
 
+async def move_to_postgres(
+    file: Path, url: str, report: Callable[[str, int, int], None]
+) -> Mapping[str, int]:
+    """Copy the SQLite database `file` into the PostgreSQL database `url`; return the rows of each table.
+
+    The contents of artifacts stay where they are. `report` is given a table, how many of its rows are read,
+    and of how many. Raises `Unavailable`, `StoreBusy` while another program has the file open, and a
+    `StoreError` also for a database that is not empty; then nothing was copied.
+    """
+    require_postgres_driver()
+    from maniple.store.artifact_files import ArtifactFiles
+    from maniple.store.postgres.transfer import transfer
+    from maniple.store.sqlite.store import open_sqlite
+
+    file = await asyncio.to_thread(file.resolve)
+    async with open_sqlite(file, ArtifactFiles(file.parent), server=True) as store:
+        return await transfer(file, store.process, url, report)
+
+
 async def require_postgres(settings: Settings) -> None:
     """Raise `Unavailable` or `StoreError` unless the PostgreSQL database of the settings can be used."""
     require_postgres_driver()
@@ -123,10 +142,31 @@ def describe_database(settings: Settings) -> str:
     """Return the database of the settings for messages, without its password."""
     if settings.store.backend != "postgres":
         return str(database_path(settings) or "a temporary database")
+    return describe_postgres(settings.store.database_url)
+
+
+def describe_postgres(url: str) -> str:
+    """Return the PostgreSQL database of a URL for messages, without its password."""
     require_postgres_driver()
     from maniple.store.postgres.database import name_database
 
-    return name_database(settings.store.database_url)
+    return name_database(url)
+
+
+def misplaced_folders(settings: Settings) -> list[tuple[Path, Path]]:
+    """Return the folders of a SQLite database outside of `data_dir`, and where PostgreSQL's would be.
+
+    Blocks on disk.
+    """
+    file = settings.store.path.resolve() if settings.store.path is not None else None
+    if file is None or file == (settings.data_dir / DATABASE).resolve():
+        return []
+    names = (
+        one.name.removeprefix(f"{file.name}.") for one in file.parent.glob(f"{file.name}.*") if one.is_dir()
+    )
+    return [
+        (storage_folder(settings, name), settings.data_dir / name) for name in sorted(names) if name != "d"
+    ]
 
 
 def require_postgres_driver() -> None:

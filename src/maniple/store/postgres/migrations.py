@@ -36,7 +36,7 @@ async def migrate(url: str, versions: Sequence[str]) -> tuple[int, int]:
     One process at a time migrates; each version is one transaction. Raises `StoreError`, also for a database
     of a newer maniple.
     """
-    async with _connect(url) as connection:
+    async with connected(url) as connection:
         await connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))  # closing the connection frees it
         await connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}".encode())
         await connection.execute(
@@ -55,7 +55,7 @@ async def migrate(url: str, versions: Sequence[str]) -> tuple[int, int]:
 async def require_usable(url: str, newest: int) -> None:
     """Raise `StoreError` unless a database has schema version `newest` and gives each client its session."""
     await _require_version(url, newest)
-    async with _connect(url) as first, _connect(url) as second:
+    async with connected(url) as first, connected(url) as second:
         if await share_a_session(first, second):
             raise StoreError(
                 "store.url leads to a pooler that gives one session to several clients, as PgBouncer does "
@@ -74,7 +74,7 @@ async def share_a_session(first: AsyncConnection, second: AsyncConnection) -> bo
 
 async def _require_version(url: str, newest: int) -> None:
     name = name_database(url)
-    async with _connect(url) as connection:
+    async with connected(url) as connection:
         rows = await fetch_all(connection, "SELECT to_regclass(%s) IS NOT NULL", (_VERSIONS,))
         version = await _read_version(connection) if rows[0][0] else 0
     _refuse_newer(version, newest, name)
@@ -97,7 +97,8 @@ async def _read_version(connection: AsyncConnection) -> int:
 
 
 @asynccontextmanager
-async def _connect(url: str) -> AsyncGenerator[AsyncConnection]:
+async def connected(url: str) -> AsyncGenerator[AsyncConnection]:
+    """Connect to a database, whatever its schema, as no process that drives runs. Raises `StoreError`."""
     try:
         async with await AsyncConnection.connect(url, connect_timeout=CONNECT_SECONDS) as connection:
             await configure(connection, "")
