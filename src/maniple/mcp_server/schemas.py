@@ -7,10 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from langchain_core.messages import HumanMessage
 from mcp.server.context import ServerRequestContext
-from mcp_types import (
-    ElicitRequestFormParams,
-    ElicitResult,
-)
+from mcp_types import CallToolResult, ElicitRequestFormParams, ElicitResult, TextContent
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -244,6 +241,15 @@ class RunResult(BaseModel):
             f"{used.input_tokens} tokens read, {used.output_tokens} written, {used.seconds:.0f} s"
         )
         yield from (f"[{one.number}] {one.title} <{one.url}>" for one in self.sources)
+
+
+def build_call_result(result: RunResult, *, is_error: bool) -> CallToolResult:
+    """Return a run as the result of a tool: as text for the model, and as data."""
+    return CallToolResult(
+        content=[TextContent(text=text) for text in result.texts()],
+        structured_content=result.model_dump(mode="json"),
+        is_error=is_error,
+    )
 
 
 async def read_run_result(service: Service, run: RunRecord) -> RunResult:

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeVar
 
 from mcp.server import Server
 from mcp.server.context import ServerRequestContext
@@ -36,14 +36,15 @@ from maniple.mcp_server.schemas import (
     GetRun,
     MakePlan,
     RunResult,
+    build_call_result,
     build_form,
     can_ask,
     parse_answer,
     parse_arguments,
 )
+from maniple.mcp_server.tasks import TeamTasks, declares_tasks
 from maniple.mcp_server.team import Answer, TeamCalls, ToolCaller
 from maniple.service import Service
-from maniple.service.callers import Caller
 from maniple.service.views import InterruptView
 from maniple.types import GENERAL
 
@@ -107,8 +108,10 @@ class TeamServer:
             title="maniple, a team of agents",
             instructions=_INSTRUCTIONS,
             on_list_tools=self._list,
-            on_call_tool=self._call,
         )
+        # The SDK's type of `on_call_tool` has no tasks.
+        self.protocol.add_request_handler("tools/call", CallToolRequestParams, self._call)
+        self._tasks = TeamTasks(self._team, self.protocol)
 
     async def _list(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         result = RunResult.model_json_schema(mode="serialization")
@@ -137,15 +140,17 @@ class TeamServer:
 
     async def _call(
         self, context: Context, params: CallToolRequestParams
-    ) -> CallToolResult | InputRequiredResult:
+    ) -> CallToolResult | InputRequiredResult | dict[str, Any]:
         tool = self._tools.get(params.name)
         if tool is None:
             raise MCPError(
                 INVALID_PARAMS, f"There is no such tool. Available tools: {', '.join(self._tools)}."
             )
-        caller = ToolCaller(_caller(context).owner, _ProgressReporter(context).report)
+        caller = ToolCaller.of(context)
         try:
             given = parse_arguments(tool.arguments, params.arguments or {})
+            if isinstance(given, AskTeam) and params.input_responses is None and declares_tasks(context):
+                return _finish(await self._tasks.ask(context, given, caller), params.name)
             waits = getattr(given, "wait_seconds", 0.0)
             dialogue = Dialogue(context, params.name, self._team, caller, waits)
             if params.input_responses is not None:
@@ -157,34 +162,17 @@ class TeamServer:
         except Exception:  # noqa: BLE001 - the log has the error; clients must not see it
             _LOG.exception("A call of %s failed.", params.name)
             return _call_error("The call failed with an internal error. See the server's log.")
-        if isinstance(result, InputRequiredResult):
-            return result
-        return _call_result(result, is_error=params.name not in _SILENT_TOOLS and result.status == "failed")
+        return _finish(result, params.name)
 
 
-class _ProgressReporter:
-    """Sends the progress of a call. The SDK sends nothing to clients without a progress token."""
-
-    def __init__(self, context: Context) -> None:
-        self._session = context.session
-        self._number = 0
-
-    async def report(self, line: str) -> None:
-        self._number += 1
-        await self._session.report_progress(self._number, message=line)
+_ResultT = TypeVar("_ResultT", InputRequiredResult, dict[str, Any])
 
 
-def _caller(context: Context) -> Caller:
-    """Return the caller that the HTTP gate found; on stdio the parent process, which needs no key."""
-    return context.request.state.caller if context.request is not None else Caller()
-
-
-def _call_result(result: RunResult, *, is_error: bool) -> CallToolResult:
-    return CallToolResult(
-        content=[TextContent(text=text) for text in result.texts()],
-        structured_content=result.model_dump(mode="json"),
-        is_error=is_error,
-    )
+def _finish(result: RunResult | _ResultT, tool: str) -> CallToolResult | _ResultT:
+    """Return the result of a call; a form and a task are results already."""
+    if not isinstance(result, RunResult):
+        return result
+    return build_call_result(result, is_error=tool not in _SILENT_TOOLS and result.status == "failed")
 
 
 def _call_error(text: str) -> CallToolResult:

@@ -4,8 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Any
 
 import anyio
+from mcp.server.context import ServerRequestContext
+from mcp.server.session import ServerSession
 
 from maniple.mcp_server.schemas import (
     AskTeam,
@@ -18,6 +21,7 @@ from maniple.mcp_server.schemas import (
 )
 from maniple.runs import AcceptedRun, NotFound
 from maniple.service import Service
+from maniple.service.callers import Caller
 from maniple.service.progress import ProgressLines
 from maniple.service.views import resolve_thread_id
 
@@ -29,6 +33,24 @@ class ToolCaller:
     owner: str
     report_progress: Callable[[str], Awaitable[None]]
     """Shows one line of progress to the user."""
+
+    @classmethod
+    def of(cls, context: ServerRequestContext[Any, Any]) -> "ToolCaller":
+        """Return the caller that the HTTP gate found; on stdio the parent process, which needs no key."""
+        caller = context.request.state.caller if context.request is not None else Caller()
+        return cls(caller.owner, _ProgressReporter(context.session).report)
+
+
+class _ProgressReporter:
+    """Sends the progress of a call. The SDK sends nothing to clients without a progress token."""
+
+    def __init__(self, session: ServerSession) -> None:
+        self._session = session
+        self._number = 0
+
+    async def report(self, line: str) -> None:
+        self._number += 1
+        await self._session.report_progress(self._number, message=line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +75,7 @@ class TeamCalls:
 
     async def ask(self, given: AskTeam, caller: ToolCaller) -> RunResult:
         """Start a run, or answer the one that waits; return its result when it has ended or waits."""
-        service = await self._service()
+        service = await self.service()
         alone = service.runtime.alone
         if given.agent and given.agent not in alone:
             there = ", ".join(alone) or "nobody; team.members in the server's settings can add manus"
@@ -66,24 +88,28 @@ class TeamCalls:
 
     async def plan(self, given: MakePlan, caller: ToolCaller) -> RunResult:
         """Start a run that makes a plan and then waits; no step is executed."""
-        service = await self._service()
+        service = await self.service()
         accepting = service.engine.submit(given.as_run(caller.owner))
         return await self._follow(accepting, given.wait_seconds, caller)
 
     async def answer(self, answer: Answer, caller: ToolCaller) -> RunResult:
         """Answer a waiting run, and return its result when it has ended, waits again, or the time is over."""
-        service = await self._service()
+        return await self._follow(self.resume(answer, caller), answer.wait_seconds, caller)
+
+    async def resume(self, answer: Answer, caller: ToolCaller) -> AcceptedRun:
+        """Answer a waiting run; raises `RunNotWaiting` if somebody has answered it."""
+        service = await self.service()
         resuming = service.engine.resume(
             answer.run_id, answer.text, interrupt_id=answer.pause_id, owner=caller.owner
         )
-        return await self._follow(resuming, answer.wait_seconds, caller)
+        return await _accepted_in_any_case(resuming)
 
     async def get(self, given: GetRun, caller: ToolCaller) -> RunResult:
         """Return the result of a run, of the newest without an id, when it has ended or the time is over.
 
         Raises `NotFound`, also for a run of another caller.
         """
-        service = await self._service()
+        service = await self.service()
         run_id = given.run_id or await self._newest_run(caller)
         run = await service.engine.status(run_id, caller.owner)
         if given.wait_seconds and run.is_unfinished:
@@ -93,16 +119,17 @@ class TeamCalls:
 
     async def cancel(self, given: CancelRun, caller: ToolCaller) -> RunResult:
         """Cancel a run and return its result; a run that has ended stays as it is. Raises `NotFound`."""
-        service = await self._service()
+        service = await self.service()
         return await read_run_result(service, await service.engine.cancel(given.run_id, caller.owner))
 
     async def _newest_run(self, caller: ToolCaller) -> str:
-        runs = await (await self._service()).store.runs.list(caller.owner, 1)
+        runs = await (await self.service()).store.runs.list(caller.owner, 1)
         if not runs:
             raise NotFound("There is no run yet.")
         return runs[0].run_id
 
-    async def _service(self) -> Service:
+    async def service(self) -> Service:
+        """Return the service once it is open."""
         return await asyncio.shield(self.opened)  # a cancelled call must not cancel the opening
 
     async def _follow(
@@ -116,7 +143,7 @@ class TeamCalls:
 
     async def _watch(self, run_id: str, after: int, wait_seconds: float, caller: ToolCaller) -> None:
         """Report the run's progress until it ends, waits, or the time is over; raises `KeyRevoked`."""
-        progress, service = ProgressLines(), await self._service()
+        progress, service = ProgressLines(), await self.service()
         with anyio.move_on_after(wait_seconds):
             events = service.engine.events(run_id, after)
             async with aclosing(service.key_watch.pages(caller.owner, events)) as pages:
