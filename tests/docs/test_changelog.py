@@ -5,7 +5,7 @@ from importlib.metadata import version as version_of
 
 from tests.serving import ROOT
 
-MAX_WORDS = 900
+MAX_WORDS = 1_000
 _VERSION = re.compile(r"^## (\S+).*\n", re.M)
 
 

@@ -165,4 +165,4 @@ def test_a_conversation_is_named_before_it_is_deleted_and_the_next_one_keeps_the
     box = remove.bounding_box()
     assert box is not None and min(box["width"], box["height"]) >= 32
     remove.click()
-    assert asked == ["Delete “1+3=?” with its runs and files?"]
+    assert ["1+3=?" in one for one in asked] == [True]

@@ -132,7 +132,8 @@ async def test_each_checkpoint_and_its_writes_read_as_before(file: Path, url: st
 
 async def test_the_fences_stand_afterwards(file: Path, url: str) -> None:
     await move_to_postgres(file, url, ignore)
-    assert read_postgres(url, "SELECT tgname FROM pg_trigger WHERE tgenabled = 'D'") == []
+    disabled = "SELECT tgname FROM pg_trigger WHERE tgenabled = 'D'"
+    assert read_postgres(url, disabled) == []
     async with open_postgres(url, ArtifactFiles(file.parent / "artifacts"), server=False) as store:
         assert await store.check() == []
 
