@@ -225,7 +225,7 @@ async def open_app(
     is_queue = kind == "server" and store is None and settings.store.backend == "postgres"
     async with (
         open_tracing(settings.telemetry, config.redactor) as tracing,
-        _use_store(store, settings, server=kind == "server" and alone and not is_queue) as opened_store,
+        _use_store(store, settings, kind, alone=alone and not is_queue) as opened_store,
         open_runtime(
             settings,
             checkpointer=opened_store.checkpointer,
@@ -302,11 +302,15 @@ def source_of(runtime: Runtime) -> TeamSource:
 
 
 def _use_store(
-    store: Store | None, settings: Settings, *, server: bool
+    store: Store | None, settings: Settings, kind: Kind, *, alone: bool
 ) -> AbstractAsyncContextManager[Store]:
-    from maniple.store.configured import open_configured_store
+    from maniple.store.configured import open_configured_store, open_configured_store_patiently
 
-    return open_configured_store(settings, server=server) if store is None else nullcontext(store)
+    if store is not None:
+        return nullcontext(store)
+    if kind == "server":
+        return open_configured_store_patiently(settings, server=alone)
+    return open_configured_store(settings, server=False)  # a person sees at once what is wrong
 
 
 def _engine_config(settings: Settings, kind: Kind) -> EngineConfig:

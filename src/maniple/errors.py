@@ -11,6 +11,7 @@ ManipleError
 │   ├── StoreReadOnly    the file or its directory cannot be written
 │   ├── StoreCorrupt     the file is damaged or not a database
 │   ├── StoreBusy        another process holds the file
+│   │   └── StoreInUse   it will not let go of it by itself
 │   ├── StoreUnreachable the database server does not answer
 │   └── RunTakenOver     another process drives the run now
 ├── Unavailable          a part of the team is not there on this machine; names the reason and the remedy
@@ -181,6 +182,10 @@ class StoreBusy(StoreError):
 
     code = "store_busy"
     retryable = True
+
+
+class StoreInUse(StoreBusy):
+    """Another process holds the file, and a person has to end that first."""
 
 
 class StoreUnreachable(StoreError):

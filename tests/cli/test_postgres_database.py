@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import socket
+from asyncio.subprocess import Process
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -93,3 +94,39 @@ async def test_a_worker_shows_its_figures_where_it_is_told(empty: Path) -> None:
     process.send_signal(signal.SIGTERM)
     await process.communicate()
     assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ready"),
+    [
+        (("work",), b"Driving up to"),
+        (("serve", "--port", "0", "--role", "api"), b"Application startup complete"),
+    ],
+)
+async def test_a_service_that_starts_before_its_database_waits_for_it(
+    cluster: Cluster, postgres_url: str, tmp_path: Path, arguments: tuple[str, ...], ready: bytes
+) -> None:
+    env = environment(tmp_path, "http://127.0.0.1:9/v1")
+    env |= {"MANIPLE_STORE__BACKEND": "postgres", "MANIPLE_STORE__URL": postgres_url}
+    await asyncio.to_thread(cluster.stop, "fast")
+    try:
+        process = await start(MANIPLE, *arguments, folder=tmp_path, env=env)
+        notes = await read_to(process, b"Waiting for the store")
+    finally:
+        await asyncio.to_thread(cluster.start)
+    notes += await read_to(process, ready)
+    process.send_signal(signal.SIGTERM)
+    _, rest = await process.communicate()
+    assert process.returncode == 0
+    assert [(notes + rest).count(text) for text in (b"Waiting for the store", b"Traceback")] == [1, 0]
+
+
+async def read_to(process: Process, text: bytes) -> bytes:
+    """Read what a process notes, up to the line with this text."""
+    assert process.stderr
+    notes = b""
+    async with asyncio.timeout(90):
+        while text not in (line := await process.stderr.readline()):
+            assert line, notes
+            notes += line
+    return notes + line

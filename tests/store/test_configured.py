@@ -1,20 +1,28 @@
 """Where the files of a database lie: two databases may share a data directory."""
 
+import asyncio
 import os
+import sqlite3
 import time
+from contextlib import closing
 
 import pytest
 
 from maniple.capabilities.workspace import workspaces_of
 from maniple.config import Settings
 from maniple.config.service_settings import StoreSettings
+from maniple.errors import StoreBusy, StoreInUse
+from maniple.store import configured
 from maniple.store.configured import (
     ARTIFACTS,
+    DATABASE,
     TEMPORARY_PREFIX,
     open_configured_store,
+    open_configured_store_patiently,
     open_temporary_store,
     storage_folder,
 )
+from maniple.store.sqlite import database
 from tests.store.samples import content_path, stored_run
 
 pytestmark = pytest.mark.anyio
@@ -93,3 +101,45 @@ def test_threads_of_two_databases_have_no_workspace_in_common(tmp_path):
     given_out = "00000000-0000-4000-8000-000000000000"
     usual.open(given_out).write("other", b"e")
     assert other.files(given_out, 9).found == ()
+
+
+@pytest.fixture
+async def locked(tmp_path, monkeypatch):
+    """The connection that has the database of `settings_of(tmp_path)` locked."""
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(configured, "STARTING_PAUSE_SECONDS", 0.02)
+    async with open_configured_store(settings_of(tmp_path), server=True):
+        pass
+    with closing(sqlite3.connect(tmp_path / DATABASE, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield other
+
+
+async def test_a_server_that_finds_its_file_locked_waits_and_says_so_once(tmp_path, locked, caplog):
+    async def unlock():
+        async with asyncio.timeout(30):
+            while "Waiting for the store" not in caplog.text:  # noqa: ASYNC110 - a log has no event
+                await asyncio.sleep(0.01)
+        locked.execute("ROLLBACK")
+
+    unlocking = asyncio.create_task(unlock())
+    async with open_configured_store_patiently(settings_of(tmp_path), server=True) as store:
+        assert unlocking.done()
+        assert await store.threads.list(None) == []
+    await unlocking
+    assert caplog.text.count("Waiting for the store") == 1
+
+
+async def test_a_server_waits_for_a_locked_file_no_longer_than_the_limit(tmp_path, locked, monkeypatch):
+    monkeypatch.setattr(configured, "STARTING_SECONDS", 0.1)
+    with pytest.raises(StoreBusy):
+        async with open_configured_store_patiently(settings_of(tmp_path), server=True):
+            raise AssertionError("the file is locked")
+
+
+async def test_a_server_does_not_wait_for_another_server(tmp_path, caplog):
+    async with open_configured_store(settings_of(tmp_path), server=True):
+        with pytest.raises(StoreInUse):
+            async with open_configured_store_patiently(settings_of(tmp_path), server=True):
+                raise AssertionError("another server has the file")
+    assert "Waiting" not in caplog.text

@@ -2,18 +2,19 @@
 
 import asyncio
 import fcntl
+import logging
 import os
 import shutil
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
 from maniple.config import Settings
 from maniple.config.secrets import redactor_of
-from maniple.errors import StoreReadOnly, Unavailable
+from maniple.errors import StoreBusy, StoreInUse, StoreReadOnly, StoreUnreachable, Unavailable
 from maniple.installation import installing
 from maniple.store.artifact_contents import ArtifactContents
 from maniple.store.protocols import Store
@@ -22,9 +23,14 @@ from maniple.store.redaction import RedactingSerializer
 
 DATABASE = "maniple.db"
 ARTIFACTS = "artifacts"
+STARTING_SECONDS = 60.0
+"""How long a server that starts waits for its database."""
+STARTING_PAUSE_SECONDS = 0.5
 TEMPORARY_PREFIX = "maniple-store-"
 _STALE_SECONDS = 600.0
 """A younger folder may belong to a process that has not locked it yet."""
+
+_LOG = logging.getLogger(__name__)
 
 
 def database_path(settings: Settings) -> Path | None:
@@ -50,6 +56,31 @@ async def open_configured_store(settings: Settings, *, server: bool) -> AsyncGen
     async with await asyncio.to_thread(_choose_store, settings, server=server) as store:
         store.checkpointer.serde = RedactingSerializer(redactor_of(settings))
         yield store
+
+
+@asynccontextmanager
+async def open_configured_store_patiently(settings: Settings, *, server: bool) -> AsyncGenerator[Store]:
+    """Open the store that `settings` name, as soon as its server answers or its file is unlocked.
+
+    For a program that starts beside its database. Raises `StoreError`, at the latest after
+    `STARTING_SECONDS`.
+    """
+    async with AsyncExitStack() as stack:
+        yield await _enter_patiently(stack, settings, server=server)
+
+
+async def _enter_patiently(stack: AsyncExitStack, settings: Settings, *, server: bool) -> Store:
+    deadline, is_told = time.monotonic() + STARTING_SECONDS, False
+    while True:
+        try:
+            return await stack.enter_async_context(open_configured_store(settings, server=server))
+        except (StoreBusy, StoreUnreachable) as error:
+            if isinstance(error, StoreInUse) or time.monotonic() >= deadline:
+                raise
+            if not is_told:
+                _LOG.warning("Waiting for the store, for %g s at most: %s", STARTING_SECONDS, error)
+                is_told = True
+        await asyncio.sleep(STARTING_PAUSE_SECONDS)
 
 
 def _choose_store(settings: Settings, *, server: bool) -> AbstractAsyncContextManager[Store]:
@@ -109,7 +140,7 @@ async def move_to_postgres(
     """Copy the SQLite database `file` into the PostgreSQL database `url`; return the rows of each table.
 
     The contents of artifacts stay where they are. `report` is given a table, how many of its rows are read,
-    and of how many. Raises `Unavailable`, `StoreBusy` while another program has the file open, and a
+    and of how many. Raises `Unavailable`, `StoreInUse` while another program has the file open, and a
     `StoreError` also for a database that is not empty; then nothing was copied.
     """
     require_postgres_driver()

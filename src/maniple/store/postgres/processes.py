@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 import psycopg
 from psycopg import AsyncConnection
 
-from maniple.errors import StoreBusy, StoreError
+from maniple.errors import StoreError, StoreInUse
 from maniple.store.postgres.database import PostgresDatabase, fetch_all, lock
 from maniple.store.postgres.errors import from_postgres_error
 
@@ -37,7 +37,7 @@ _LOG = logging.getLogger(__name__)
 async def registered(database: PostgresDatabase, *, server: bool) -> AsyncGenerator[None]:
     """Have this process count as alive, until the end of the block.
 
-    As a server it waits for one that was killed to count as dead. Raises `StoreBusy` if another server is
+    As a server it waits for one that was killed to count as dead. Raises `StoreInUse` if another server is
     alive.
     """
     await _register_patiently(database, server=server)
@@ -56,7 +56,7 @@ async def _register_patiently(database: PostgresDatabase, *, server: bool) -> No
     while (other := await _register(database, server=server)) is not None:
         host, pid, lease_seconds = other
         if time.monotonic() > begun + lease_seconds * (1 + 1 / BEATS_OF_LEASE):
-            raise StoreBusy(
+            raise StoreInUse(
                 f"Another server (pid {pid} on {host}) has {database.name} open. Stop it, or set store.url "
                 "to another database."
             )

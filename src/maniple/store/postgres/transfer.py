@@ -17,7 +17,7 @@ from typing import Any
 from psycopg import AsyncConnection
 from psycopg.types.json import Jsonb
 
-from maniple.errors import StoreBusy, StoreError
+from maniple.errors import StoreError, StoreInUse
 from maniple.langgraph_internals import make_opaque_serializer
 from maniple.store.error_translation import translate_errors
 from maniple.store.executors import run_in_thread
@@ -54,12 +54,12 @@ class TableCopy:
 async def transfer(file: Path, own: str, url: str, report: Report) -> Mapping[str, int]:
     """Copy the database in `file`, which the process `own` has open, into the one of `url`.
 
-    Returns how many rows each table has. Nobody can write to either database meanwhile. Raises `StoreBusy`
+    Returns how many rows each table has. Nobody can write to either database meanwhile. Raises `StoreInUse`
     while another process has the file open, and a `StoreError` also for a database that is not empty; then
     nothing was copied.
     """
     if await run_in_thread(lambda: ProcessRegistry(file).list_others() - {own}):
-        raise StoreBusy(f"Another process has {file} open, such as a chat. End it, and try again.")
+        raise StoreInUse(f"Another process has {file} open, such as a chat. End it, and try again.")
     await migrate(url, load_migrations())
     with translate_errors(file), closing(await run_in_thread(partial(connect, file))) as source:
         await run_in_thread(lambda: source.execute("BEGIN IMMEDIATE").fetchall())

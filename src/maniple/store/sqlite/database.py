@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, TypeVar
 from urllib.parse import quote
 from uuid import uuid4
 
-from maniple.errors import StoreBusy, StoreError
+from maniple.errors import StoreBusy, StoreError, StoreInUse
 from maniple.store.error_translation import translate_errors
 from maniple.store.executors import SingleThreadExecutor, UncancellableFuture
 from maniple.store.waiting import WriteQueue
@@ -241,12 +241,12 @@ class ProcessRegistry:
             os.close(lock)
 
     def lock_as_server(self) -> None:
-        """Take the server's lock; raises `StoreBusy` with the id of the process that holds it."""
+        """Take the server's lock; raises `StoreInUse` with the id of the process that holds it."""
         lock = _open_lock_file(self._path.with_name(f"{self._path.name}.server.lock"))
         if not _try_lock(lock, fcntl.LOCK_EX):
             pid = os.pread(lock, 32, 0).decode(errors="replace").strip() or "unknown"
             os.close(lock)
-            raise StoreBusy(
+            raise StoreInUse(
                 f"Another server (pid {pid}) has {self._path} open. Stop it, or set store.path to another "
                 "file."
             )

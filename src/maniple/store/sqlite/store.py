@@ -11,7 +11,7 @@ from typing import Any
 import aiosqlite
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from maniple.errors import StoreBusy, StoreError
+from maniple.errors import StoreError, StoreInUse
 from maniple.evidence import Evidence
 from maniple.store.artifact_contents import ArtifactContents
 from maniple.store.batches import SqlBatches
@@ -135,9 +135,9 @@ def _open(path: Path, processes: ProcessRegistry, *, server: bool) -> SqliteData
 
 
 def _refuse_second_name(path: Path) -> None:
-    """Raise `StoreBusy` for a file with hard links: SQLite would keep a log of its own for each name."""
+    """Raise `StoreInUse` for a file with hard links: SQLite would keep a log of its own for each name."""
     if path.exists() and path.stat().st_nlink > 1:
-        raise StoreBusy(
+        raise StoreInUse(
             f"{path} has a second name (a hard link), and writing by both names would damage it. Remove the "
             "other name, or make a copy with `maniple db backup`."
         )
