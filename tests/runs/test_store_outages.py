@@ -65,6 +65,27 @@ async def until(engine: InProcessEngine, run_id: str, waiting_for: str | None) -
     return record
 
 
+async def looked_for_orphans(store: Any, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    """Wait until the watcher has looked so often; it must begin no run."""
+    probe, claim, looks, claims = store.probe, store.runs.claim, list[None](), list[str]()
+
+    async def counted_probe() -> None:
+        looks.append(None)
+        await probe()
+
+    async def noted_claim(run: Any) -> Any:
+        claims.append(run.run_id)
+        return await claim(run)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "probe", counted_probe)
+        patch.setattr(store.runs, "claim", noted_claim)
+        async with asyncio.timeout(BOUND_SECONDS):
+            while len(looks) < times:  # noqa: ASYNC110 - the watcher sets no event
+                await asyncio.sleep(0.01)
+    assert claims == []
+
+
 async def ask(engine: InProcessEngine) -> str:
     return (await engine.submit(RunRequest([HumanMessage("1+3=?")]))).run.run_id
 
@@ -141,7 +162,7 @@ async def test_a_program_stops_while_its_store_is_away_and_the_next_one_goes_on(
     assert status(frames) == "completed"
 
 
-async def test_a_store_that_stays_away_is_waited_for_no_longer_than_the_limit(tmp_path):
+async def test_a_store_that_stays_away_is_waited_for_no_longer_than_the_limit(tmp_path, monkeypatch):
     path = tmp_path / "maniple.db"
     async with opened(path, EngineConfig(drain_seconds=0.1, outage_seconds=0.3, watch_seconds=0.1)) as (
         store,
@@ -151,6 +172,8 @@ async def test_a_store_that_stays_away_is_waited_for_no_longer_than_the_limit(tm
         with locked(store, path):
             await until(engine, run_id, "store")
             await until(engine, run_id, None)
+            await looked_for_orphans(store, monkeypatch, times=3)
+            assert await store.runs.list_orphaned("server", {}) != []
         # What could not be stored is done again, from the last checkpoint.
         bound = time.monotonic() + BOUND_SECONDS
         while (record := await engine.status(run_id)).is_unfinished:

@@ -17,7 +17,7 @@ from maniple.runs.stored_inputs import read_inputs
 from maniple.runs.usage import usage_of_run
 from maniple.scope.inbox import Inbox
 from maniple.scope.inputs import Retry
-from maniple.store import RunChange, RunRecord, RunUsage
+from maniple.store import RunChange, RunRecord, RunUsage, Store
 
 _LOG = logging.getLogger(__name__)
 MAX_STALLS = 20
@@ -135,15 +135,28 @@ async def _store_shown_end(tasks: RunTasks, record: RunRecord, stream: StreamSta
 async def recover_orphaned_runs(tasks: RunTasks, kind: str) -> None:
     """Recover every orphaned run of this `kind`.
 
-    After a `StoreError` the run stays orphaned and is tried again.
+    After a `StoreError` the run stays orphaned and is tried again. While the store takes no writes none is
+    begun: each would end at its first write.
     """
-    for orphan in await tasks.store.runs.list_orphaned(kind, tasks.active):
+    orphans = await tasks.store.runs.list_orphaned(kind, tasks.active)
+    if not orphans or not await _takes_writes(tasks.store):
+        return
+    for orphan in orphans:
         async with tasks.thread_locks.acquire(orphan.thread_id):
             if orphan.run_id not in tasks.active:
                 try:
                     await recover_or_fail(tasks, orphan)
                 except StoreError as error:
                     _LOG.warning("An orphaned run could not be recovered yet: %s", error)
+
+
+async def _takes_writes(store: Store) -> bool:
+    try:
+        await store.probe()
+    except StoreError as error:
+        _LOG.warning("Orphaned runs are not recovered yet: %s", error)
+        return False
+    return True
 
 
 async def recover_or_fail(tasks: RunTasks, orphan: RunRecord) -> None:
