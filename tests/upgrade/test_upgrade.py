@@ -7,7 +7,7 @@ import asyncio
 import json
 import sqlite3
 import tarfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +15,11 @@ from typing import Any
 
 import pytest
 
+from maniple.store.configured import move_to_postgres
 from tests.api.in_process import InProcessService, numbered, open_service
 from tests.grammar import Client
 from tests.openai_server import OpenAIServer, call, reply, role_and_run, serving
+from tests.postgres import Cluster
 from tests.serving import Frame
 from tests.team import data, plan, step
 from tests.upgrade.make_data_folder import (
@@ -151,9 +153,11 @@ def streams(home: Path) -> dict[str, list[Frame]]:
 
 
 @asynccontextmanager
-async def upgrading(home: Path, **roles: Any) -> AsyncIterator[Upgraded]:
+async def upgrading(
+    home: Path, store: Mapping[str, Any] | None = None, **roles: Any
+) -> AsyncIterator[Upgraded]:
     with serving({**SCRIPT, **roles}) as model:
-        async with open_service(model.base_url, home, team=TEAM) as it:
+        async with open_service(model.base_url, home, team=TEAM, store=store or {}) as it:
             yield Upgraded(it, model, home)
 
 
@@ -161,6 +165,13 @@ async def upgrading(home: Path, **roles: Any) -> AsyncIterator[Upgraded]:
 async def upgraded(home: Path) -> AsyncIterator[Upgraded]:
     async with upgrading(home) as opened:
         yield opened
+
+
+async def move(cluster: Cluster, home: Path) -> dict[str, Any]:
+    """Move the database to PostgreSQL; return the settings of the store."""
+    url = cluster.create()
+    await move_to_postgres(home / "data" / "maniple.db", url, lambda *_: None)
+    return {"backend": "postgres", "url": url, "pool": 4}
 
 
 def test_the_folder_names_no_place_where_it_was_made(home: Path):
@@ -422,3 +433,20 @@ async def test_a_cancelled_run_stays_cancelled_and_its_thread_goes_on(upgraded: 
 async def test_a_request_whose_turn_had_not_come_is_answered(upgraded: Upgraded):
     await upgraded.completed("queued")
     assert upgraded.asked("queued") == {"coordinator": 1, "planner": 1, "coder": 1, "reporter": 1}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+async def test_after_a_move_to_postgresql_runs_go_on_that_waited_were_queued_or_cut_off(
+    home: Path, streams: dict[str, Any], cluster: Cluster
+):
+    async with upgrading(home, await move(cluster, home)) as moved:
+        await test_no_run_is_lost_and_each_reaches_its_end_or_its_pause(moved)
+        await test_what_clients_were_sent_is_replayed_as_it_was(moved, streams)
+        await test_an_answer_whose_turn_had_not_come_is_used_and_nothing_is_asked_again(moved)
+        await test_an_approved_call_that_was_done_is_neither_asked_for_nor_done_again(moved)
+        await test_a_message_that_was_to_be_the_next_run_becomes_it_once(moved)
+        await test_a_plan_that_waits_for_its_review_is_accepted_and_done(moved)
+        await test_a_call_that_waits_for_approval_runs_when_it_is_given(moved)
+        await test_a_question_of_a_member_is_answered(moved)
+        await test_a_request_whose_turn_had_not_come_is_answered(moved)
