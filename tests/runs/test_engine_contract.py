@@ -268,6 +268,30 @@ async def test_a_thread_is_deleted_with_the_runs_at_work_on_it(opening):
         await here.calls(0)
 
 
+async def test_a_copy_of_a_thread_goes_on_by_itself_and_has_what_the_thread_had(opening):
+    script = {"coordinator": [reply("One.", hang=True), reply("Two.")]}
+    async with opening(script) as here:
+        run = await here.ask("first")
+        await here.calls(1)
+        with pytest.raises(ThreadBusy):
+            await here.engine.copy_thread(run.thread_id)
+        with pytest.raises(NotFound):
+            await here.engine.copy_thread("nope")
+        here.it.server.release()
+        assert await here.ended(run.run_id) == "completed"
+        copy = await here.engine.copy_thread(run.thread_id)
+        second = await here.ask("second", thread_id=copy.thread_id)
+        assert await here.ended(second.run_id) == "completed"
+        asked = str(here.it.server.requests[-1]["messages"])
+        assert "first" in asked
+        assert "One." in asked
+        assert [one.run_id for one in await here.store.runs.list_by_thread(copy.thread_id, 9)] == [
+            second.run_id,
+            run.run_id,
+        ]
+        assert [one.run_id for one in await here.store.runs.list_by_thread(run.thread_id, 9)] == [run.run_id]
+
+
 async def test_an_engine_that_drains_accepts_nothing(opening):
     async with opening(SIMPLE) as here:
         run = await here.ask()

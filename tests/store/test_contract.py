@@ -178,6 +178,16 @@ async def test_what_a_run_used_before_it_waits_counts_from_then_on_and_when_it_i
     assert await store.runs.sum_usage("ann", now - day, now + 60) == used
 
 
+async def test_what_is_used_outside_of_runs_counts_for_two_days(store):
+    day, now = 24 * 3600.0, time.time()
+    for at in (now - 3 * day, now - 60, now):
+        await store.runs.add_usage("ann", RunUsage(1, 2, 3, 4, 0.5, 0.25), at)
+    await store.runs.add_usage("bob", RunUsage(1), now)
+    assert await store.runs.sum_usage("ann", now - 90, now) == RunUsage(2, 4, 6, 8, 1.0, 0.5)
+    assert await store.runs.sum_usage("ann", now - 30, now) == RunUsage(1, 2, 3, 4, 0.5, 0.25)
+    assert await store.runs.sum_usage("ann", 0.0, now) == RunUsage(2, 4, 6, 8, 1.0, 0.5), "the old is dropped"
+
+
 async def test_events_are_read_back_from_anywhere(store):
     run, other = await stored_run(store), await stored_run(store)
     await store.events.append([(run.run_id, some_events(1, 3)), (other.run_id, some_events(1, 1))])
