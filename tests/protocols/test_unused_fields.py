@@ -173,3 +173,21 @@ async def test_the_metadata_of_a_response_is_stored_and_of_a_completion_named(ht
     asked = {"model": "maniple", **QUESTION, "metadata": {"user": "Ada"}, "a,b": 1}
     answer = await http.post("/v1/chat/completions", json=asked)
     assert named(answer) == answer.json()["not_used"] == ["a,b", "metadata.user"]
+
+
+async def test_query_parameters_that_a_protocol_does_not_know_are_named(http: httpx.AsyncClient):
+    assert named(await http.get("/v1/models")) == []
+    assert named(await http.get("/v1/models", params={"colour": "red", "Größe": "1"})) == ["colour", "Größe"]
+    wait = await http.post("/runs/wait", json={**RUN, "durability": "sync"}, params={"colour": "red"})
+    assert named(wait) == ["durability", "colour"]
+    thread_id = wait.headers["content-location"].split("/")[2]
+    runs = await http.get(f"/threads/{thread_id}/runs", params={"limit": 1, "colour": "red"})
+    assert named(runs) == ["colour"]
+    assert named(await http.post("/runs/stream", json=RUN, params={"colour": "red"})) == ["colour"]
+
+
+async def test_the_command_for_a_state_names_what_it_does_not_use(http: httpx.AsyncClient):
+    made = (await http.post("/threads", json={})).json()["thread_id"]
+    command = {"id": 1, "method": "state.get", "params": {"keys": ["messages"], "checkpoint": "c"}}
+    answer = (await http.post(f"/threads/{made}/commands", json=command)).json()
+    assert answer["result"]["maniple"]["not_used"] == ["checkpoint"]

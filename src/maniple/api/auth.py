@@ -3,12 +3,14 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Security
+from fastapi.routing import APIRoute
 from fastapi.security import APIKeyHeader, HTTPBearer
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from maniple.api.error_responses import answer_error
+from maniple.api.not_used import QueryNamingRoute
 from maniple.config import ServerSettings
 from maniple.config.values import is_loopback
 from maniple.errors import ManipleError
@@ -113,6 +115,7 @@ def keyed_router(tag: str, *, is_protocol: bool = False) -> APIRouter:
     """
     prefix = tag.replace("-", "_") + "_" if is_protocol else ""
     return APIRouter(
+        route_class=QueryNamingRoute if is_protocol else APIRoute,
         tags=[tag],
         dependencies=[Security(_KEY), Security(_BEARER)],
         generate_unique_id_function=lambda route: prefix + route.name,

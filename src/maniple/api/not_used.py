@@ -1,7 +1,13 @@
 """What of a request has no effect, and how the answer says so."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 from urllib.parse import quote
+
+from fastapi import Request, Response
+from fastapi.dependencies.utils import get_flat_params
+from fastapi.params import Query
+from fastapi.routing import APIRoute
 
 from maniple.api.requests import RUN_OPTIONS, TeamRequest
 from maniple.runs import AcceptedRun
@@ -20,6 +26,26 @@ def name_unused_options(asked: TeamRequest, accepted: AcceptedRun) -> list[str]:
         return []
     fields = type(asked).model_fields
     return [name for name in RUN_OPTIONS if getattr(asked, name) not in (None, fields[name].default)]
+
+
+class QueryNamingRoute(APIRoute):
+    """A route whose answer names the query parameters that it does not know."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler, with the header of `describe_not_used` for unknown parameters."""
+        handle = super().get_route_handler()
+        fields = get_flat_params(self.dependant)
+        known = {field.alias for field in fields if isinstance(field.field_info, Query)}
+
+        async def handle_and_name(request: Request) -> Response:
+            response = await handle(request)
+            unknown = [name for name in dict.fromkeys(request.query_params) if name not in known]
+            for header, names in describe_not_used(unknown).items():
+                before = response.headers.get(header)
+                response.headers[header] = f"{before}, {names}" if before else names
+            return response
+
+        return handle_and_name
 
 
 def describe_not_used(names: Sequence[str]) -> dict[str, str]:

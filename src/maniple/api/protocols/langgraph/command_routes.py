@@ -194,7 +194,9 @@ async def _obey(given: _Command, method: str) -> tuple[dict[str, Any], AcceptedR
             transcripts = await read_transcripts(given.service.store, thread)
             keys = given.params.get("keys")
             values = make_values(transcripts) if transcripts else {}
-            return {"values": {key: values[key] for key in values if not keys or key in keys}}, None
+            not_used = [name for name in given.params if name != "keys"]
+            named = {"maniple": {"not_used": not_used}} if not_used else {}
+            return {"values": {key: values[key] for key in values if not keys or key in keys}, **named}, None
         case _:
             raise UnsupportedRequest(f"The command {method!r} is not supported here.")
 
