@@ -215,6 +215,15 @@ async def test_a_prompt_during_a_loaded_run_is_a_message_to_it(model: OpenAIServ
         assert editor.text().count("The answer is **4**.") == 1
 
 
+async def test_the_folders_of_an_editor_are_named_as_not_used_once(model: OpenAIServer, home: Path):
+    model.reset({"coordinator": [reply("Hello!")] * 2})
+    async with editing(model, home) as editor:
+        made = await editor.agent.new_session(cwd="/src", additional_directories=["/lib"], mcp_servers=[])
+        for _ in range(2):
+            assert await editor.ask(made.session_id, "Hi") == "end_turn"
+        assert editor.text("agent_thought_chunk").count("Not used: the editor's folders (/src, /lib).") == 1
+
+
 @pytest.mark.slow
 async def test_files_pictures_and_links_of_a_prompt_reach_the_team(model: OpenAIServer, home: Path):
     model.reset({"coordinator": [reply("Hello!")]})

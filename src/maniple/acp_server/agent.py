@@ -108,13 +108,25 @@ class TeamAgent:
             ),
         )
 
-    async def new_session(self, mcp_servers: Sequence[Any] | None = None, **_: Any) -> NewSessionResponse:
+    async def new_session(
+        self,
+        cwd: str = "",
+        additional_directories: Sequence[str] | None = None,
+        mcp_servers: Sequence[Any] | None = None,
+        **_: Any,
+    ) -> NewSessionResponse:
         """Begin a session; its thread is made by the first prompt."""
-        session = self._add_session(str(uuid4()), mcp_servers)
+        notes = _name_unused(cwd, additional_directories, mcp_servers)
+        session = self._add_session(str(uuid4()), notes)
         return NewSessionResponse(session_id=session.session_id, modes=_describe_modes(session))
 
     async def load_session(
-        self, session_id: str, mcp_servers: Sequence[Any] | None = None, **_: Any
+        self,
+        session_id: str,
+        cwd: str = "",
+        additional_directories: Sequence[str] | None = None,
+        mcp_servers: Sequence[Any] | None = None,
+        **_: Any,
     ) -> LoadSessionResponse:
         """Send the conversation of a thread; a run that works, or waits, is followed after that."""
         async with self._serving() as (service, client):
@@ -122,7 +134,8 @@ class TeamAgent:
                 thread = await get_thread(service.store, session_id, "")
             except NotFound as error:
                 raise RequestError.resource_not_found(session_id) from error
-            session = self._add_session(session_id, mcp_servers)
+            notes = _name_unused(cwd, additional_directories, mcp_servers)
+            session = self._add_session(session_id, notes)
             runs = [run async for run in read_runs(service.store.runs, thread.thread_id)]
             for run in reversed(runs):
                 updates = SessionUpdates(is_replay=True)
@@ -180,12 +193,8 @@ class TeamAgent:
         if (followed := session.followed) is not None:
             await _cancel_run(followed)
 
-    def _add_session(self, session_id: str, mcp_servers: Sequence[Any] | None) -> _Session:
-        session = _Session(session_id)
-        if names := ", ".join(str(one.name) for one in mcp_servers or ()):
-            session.not_used.append(
-                f"Not used: the editor's MCP servers ({names}). Set mcp.servers in conf.yaml for the team."
-            )
+    def _add_session(self, session_id: str, not_used: list[str]) -> _Session:
+        session = _Session(session_id, not_used=not_used)
         before = self._sessions.get(session_id)
         if before is not None and before.following is not None:
             before.following.cancel()
@@ -217,6 +226,21 @@ def _translated_errors() -> Any:
     except Exception as error:
         _LOG.exception("A request failed.")
         raise RequestError(-32603, "The request failed with an internal error. See the log.") from error
+
+
+def _name_unused(cwd: str, directories: Sequence[str] | None, mcp_servers: Sequence[Any] | None) -> list[str]:
+    """Return what of a session's settings has no effect, as the notes that its first prompt shows."""
+    notes = list[str]()
+    if folders := ", ".join(filter(None, (cwd, *(directories or ())))):
+        notes.append(
+            f"Not used: the editor's folders ({folders}). The team has a folder of its own. Attach files to "
+            "the prompt."
+        )
+    if names := ", ".join(str(one.name) for one in mcp_servers or ()):
+        notes.append(
+            f"Not used: the editor's MCP servers ({names}). Set mcp.servers in conf.yaml for the team."
+        )
+    return notes
 
 
 def _describe_modes(session: _Session) -> SessionModeState:
