@@ -5,6 +5,9 @@ from typing import Any, Literal, TypeGuard, get_args
 
 JudgeMode = Literal["auto", "on", "off"]
 """When a model judges the claims of reports: if it was measured to do so well, always, never."""
+Effort = Literal["low", "medium", "high"]
+"""How much a model reasons before it answers, as its endpoint understands the word."""
+EFFORTS: tuple[Effort, ...] = get_args(Effort)
 ReportStyle = Literal["auto", "brief", "standard", "long", "comparison", "table"]
 """The style of a report; `auto`: as the request asks."""
 LLMType = Literal["basic", "reasoning", "vision"]
@@ -81,6 +84,8 @@ MODEL_UNREACHABLE = "maniple_model_unreachable"
 
 `{attempt, seconds, left_seconds}`, as in `ModelUnreachable`.
 """
+EFFORT_NOT_USED = "maniple_effort_not_used"
+"""LangChain custom event: a model does not take the effort of its run, with the fields of `EffortNotUsed`."""
 
 DecisionKind = Literal["retry", "reassign", "continue_without", "replan", "finish"]
 """What the lead can decide about a failed step."""

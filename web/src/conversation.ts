@@ -23,6 +23,8 @@ export interface RunChoices {
   /** Null: as the settings of the service say. */
   depth: string | null;
   report_style: string | null;
+  /** Null leaves it to the models. */
+  effort: string | null;
   budget: Budget | null;
   model: string | null;
 }

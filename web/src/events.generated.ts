@@ -111,6 +111,15 @@ export interface ClaimsChecked {
   unsearched: number[];
 }
 
+/** A model of the run does not take the effort that the run asks for, and works as it does by itself.
+ *
+ * `model` is its name. Each model is reported once, and again after the run was answered or recovered. */
+export interface EffortNotUsed {
+  type: "effort_not_used";
+  effort: "low" | "medium" | "high";
+  model: string;
+}
+
 /** The error that ends a run or its stream. */
 export interface ErrorOccurred {
   type: "error";
@@ -440,6 +449,7 @@ export type EventData =
   | ModelStarted
   | ModelEnded
   | ModelUnreachable
+  | EffortNotUsed
   | RunWaiting
   | RunContinued
   | MessageChunk

@@ -68,6 +68,8 @@ export class RunModel {
   tokens = 0;
   /** The models that have answered, in the order of their first answer. */
   readonly models = new Set<string>();
+  /** Models that took no effort, and worked as they do by themselves. */
+  readonly effortless = new Set<string>();
   readonly recording = new Recording();
   lastId = 0;
   /** The time of the newest event; null without times. */
@@ -289,6 +291,9 @@ export class RunModel {
         break;
       case "error":
         this.problems.push({ code: event.code, message: event.message });
+        break;
+      case "effort_not_used":
+        this.effortless.add(event.model);
         break;
       case "run_waiting":
         this.outage = { waitingFor: event.waiting_for, until: event.until };

@@ -19,7 +19,7 @@ const { FormsOf } = await import("../src/components/plan/PendingForms");
 const { ServiceContext } = await import("../src/components/service");
 const { live } = await import("../src/backend");
 
-const CHOICES = { deep_thinking_mode: false, search_before_planning: false, auto_accepted_plan: true, team_members: null, depth: null, report_style: null, budget: null, model: null };
+const CHOICES = { deep_thinking_mode: false, search_before_planning: false, auto_accepted_plan: true, team_members: null, depth: null, report_style: null, effort: null, budget: null, model: null };
 /** How often other tasks are let through at least, and at most until the page has followed: far less than a second. */
 const MIN_TURNS = 30;
 const MAX_TURNS = 1_000;

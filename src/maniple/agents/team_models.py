@@ -158,7 +158,12 @@ def _compact(endpoint: LocalEndpoint) -> ModelSettings:
         context_tokens=endpoint.context_tokens,
         profile="compact",
         capabilities=CapabilityOverrides(
-            grammar=True, tools=False, json_schema=False, vision=False, unopened_thoughts=False
+            grammar=True,
+            tools=False,
+            json_schema=False,
+            vision=False,
+            unopened_thoughts=False,
+            reasoning_effort=False,
         ),
     )
 

@@ -27,7 +27,7 @@ from maniple.scope.budget import Budget
 from maniple.scope.inputs import ChangeAction, PlanChange
 from maniple.service.views import ThreadId
 from maniple.text import fix_surrogates, shorten
-from maniple.types import GENERAL, WORKERS, Depth, ReportStyle, Worker
+from maniple.types import GENERAL, WORKERS, Depth, Effort, ReportStyle, Worker
 
 MAX_LEVELS = 50
 _SHOWN_CHARACTERS = 80
@@ -177,6 +177,11 @@ class TeamRequest(BaseModel):
     report_style: ReportStyle | None = Field(
         default=None, description="The style of the report; null: that of the settings."
     )
+    effort: Effort | None = Field(
+        default=None,
+        description="How much the models are to reason; null: as they do by themselves. The run says once of "
+        "each model that takes no effort (`effort_not_used`).",
+    )
     model: str | None = Field(
         default=None,
         max_length=200,
@@ -199,6 +204,7 @@ class TeamRequest(BaseModel):
             agent=self.agent or "",
             depth=self.depth or "",
             report_style=self.report_style or "",
+            effort=self.effort or "",
         )
 
     def _request(

@@ -4,7 +4,7 @@ A command imports what it needs when it runs, so that `--help` is printed withou
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
@@ -39,7 +39,7 @@ from maniple.cli.store_admin import database, keys
 from maniple.cli.threads import threads
 from maniple.cli.trust import trust
 from maniple.cli.webhooks import webhooks
-from maniple.types import GENERAL, Depth, ReportStyle
+from maniple.types import GENERAL, Depth, Effort, ReportStyle
 
 if TYPE_CHECKING:
     from maniple.cli.chat.session import ChatSession
@@ -200,6 +200,14 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
             show_default=False,
         ),
     ] = None,
+    effort: Annotated[
+        Effort | None,
+        typer.Option(
+            "--effort",
+            help="How much the models are to reason.  [default: as they do by themselves]",
+            show_default=False,
+        ),
+    ] = None,
     budget: Annotated[
         str,
         typer.Option(
@@ -229,6 +237,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
       maniple chat --review "…"                     approve or edit the plan before it runs
       maniple chat -m gpt-4o-mini "…"               another model of the same endpoint
       maniple chat -m reasoning=o3 -m coder=reasoning "…"   by type, and by role
+      maniple chat --effort low "…"                 shorter thoughts, where the models take it
       maniple chat --budget tokens=200k,seconds=600 "…"   then report what there is
       maniple chat --file sales.csv "Sum it up"     the team works on a copy of the file
       maniple chat --file letters "File by year"    and of a folder; hidden files are left out
@@ -260,12 +269,13 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
     answer, 4 the budget ran out and the report is partial, 130 cancelled, 128 + N ended by
     signal N.
     """
-    _require_compatible(
-        asks=bool(question), has_files=bool(files), thread=thread, resume=resume, retry=retry, budget=budget
-    )
+    _require_compatible(asks=bool(question), has_files=bool(files), thread=thread, resume=resume, retry=retry)
     exports = bool(save or out) and bool(thread) and not question and not (resume or retry)
-    if exports and (models or budget):
-        raise typer.BadParameter("needs a question.", param_hint="--model" if models else "--budget")
+    of_question = {"--budget": budget, "--effort": effort}
+    if resume or retry:
+        _refuse_options(of_question, "cannot be combined with --continue or --retry: a run keeps its own.")
+    elif exports:
+        _refuse_options({**of_question, "--model": models}, "needs a question.")
     asks = not (resume or retry or exports)
     if (save or out) and asks and not question and has_keyboard():
         raise typer.BadParameter("needs a question or --thread ID.", param_hint="--save" if save else "--out")
@@ -291,6 +301,7 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
         out=out,
         retry=retry,
         depth=depth,
+        effort=effort,
         config=config,
         budget=limits,
         models=tuple(models or ()),
@@ -308,23 +319,22 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
     finish(work)
 
 
-def _require_compatible(
-    *, asks: bool, has_files: bool, thread: str, resume: bool, retry: bool, budget: str
-) -> None:
+def _require_compatible(*, asks: bool, has_files: bool, thread: str, resume: bool, retry: bool) -> None:
     if resume and (asks or has_files):
         raise typer.BadParameter(
             "cannot be combined with a question or --file. Continue the run first, then ask.",
             param_hint="--continue",
         )
-    if budget and (resume or retry):
-        raise typer.BadParameter(
-            "cannot be combined with --continue or --retry: a run keeps the budget that it was asked with.",
-            param_hint="--budget",
-        )
     if retry and (asks or resume or not thread):
         raise typer.BadParameter(
             "needs --thread ID, and cannot be combined with a question or --continue.", param_hint="--retry"
         )
+
+
+def _refuse_options(given: Mapping[str, object], reason: str) -> None:
+    for option, value in given.items():
+        if value:
+            raise typer.BadParameter(reason, param_hint=option)
 
 
 def _parse_option(hint: str, parse: Callable[[], Parsed]) -> Parsed:

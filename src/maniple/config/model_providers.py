@@ -30,6 +30,8 @@ class Provider:
     """Whether the prompt's stable beginning is marked for the provider's cache."""
     names_end: bool = False
     """Whether each complete answer says why it ended, so that a stream without it was cut."""
+    effort_option: str = ""
+    """The option of a call that sets the effort of reasoning; "" for a class without one."""
     features: Mapping[str, bool] = field(default_factory=dict[str, bool])
     """What its endpoints have or have not, where the API does not say it."""
 
@@ -41,7 +43,10 @@ class Provider:
     @property
     def known_features(self) -> Mapping[str, bool]:
         """What is known of its endpoints before the first call."""
-        return self.features if self.speaks_openai else {**_UNSUPPORTED, **self.features}
+        if self.speaks_openai:
+            return self.features
+        effort = {} if self.effort_option else {"reasoning_effort": False}
+        return {**_UNSUPPORTED, **effort, **self.features}
 
     @property
     def origin(self) -> str:
@@ -63,6 +68,7 @@ PROVIDERS: Mapping[str, Provider] = {
         call_options={"cache_control": _CACHED},
         marks_system=True,
         names_end=True,
+        effort_option="reasoning_effort",
     ),
     "gemini": Provider(
         "langchain_google_genai:ChatGoogleGenerativeAI",
@@ -70,12 +76,13 @@ PROVIDERS: Mapping[str, Provider] = {
         "gemini",
         "google_genai",
         names_end=True,
+        effort_option="reasoning_effort",
     ),
     "bedrock": Provider(
         "langchain_aws:ChatBedrockConverse",
         extra="bedrock",
         label="bedrock_converse",
-        names_end=True,
+        names_end=True,  # its class takes an effort only when it is made: `options`
     ),
     "ollama": Provider(
         "langchain_ollama:ChatOllama",
@@ -83,6 +90,7 @@ PROVIDERS: Mapping[str, Provider] = {
         "ollama",
         "ollama",
         names_end=True,
+        effort_option="reasoning",
     ),
 }
 

@@ -47,6 +47,8 @@ class CapabilityOverrides(Section):
     """False sends ids of calls as nine letters and digits, as Mistral wants them."""
     empty_content: bool | None = None
     """False puts a text into messages that have only tool calls."""
+    reasoning_effort: bool | None = None
+    """False leaves out the effort that a run asks for."""
     extra_content: bool | None = None
     """False leaves out what the endpoint sent with tool calls, such as Gemini's signatures of thoughts."""
     streaming: bool | None = None

@@ -11,12 +11,14 @@ from maniple.events.base import Event, EventPart, Identifier, Verbatim
 from maniple.types import (
     BROWSER_STATE,
     CLAIMS_CHECKED,
+    EFFORT_NOT_USED,
     GAP_REVIEW,
     LEAD_DECISION,
     LEAD_REPLY,
     MODEL_UNREACHABLE,
     STEP_RESUMED,
     DecisionKind,
+    Effort,
     OutageKind,
     RunStatus,
 )
@@ -159,6 +161,16 @@ class ModelUnreachable(
     attempt: int
     seconds: float
     left_seconds: float
+
+
+class EffortNotUsed(Event, wire_name="effort_not_used", ends_message=False, custom_event=EFFORT_NOT_USED):
+    """A model of the run does not take the effort that the run asks for, and works as it does by itself.
+
+    `model` is its name. Each model is reported once, and again after the run was answered or recovered.
+    """
+
+    effort: Effort
+    model: str
 
 
 class RunWaiting(Event, wire_name="run_waiting", ends_message=False):

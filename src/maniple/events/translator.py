@@ -32,6 +32,7 @@ from maniple.text import fix_surrogates
 from maniple.tools.questions import in_order, interrupt_of
 from maniple.types import (
     AGENT_MARK,
+    EFFORT_NOT_USED,
     GAP_REVIEW,
     LEAD_DECISION,
     LEAD_REPLY,
@@ -291,6 +292,7 @@ class Translator:
         if turn is not None:
             self._made += turn.feed(raw)
         elif custom in (
+            EFFORT_NOT_USED,
             GAP_REVIEW,
             LEAD_DECISION,
             LEAD_REPLY,

@@ -31,6 +31,7 @@ from maniple.graph.state import (
     with_private,
 )
 from maniple.langgraph_internals import find_checkpointer, namespace_around, outermost_task
+from maniple.llms.efforts import use_effort
 from maniple.scope.call_ledgers import CheckpointLedger
 from maniple.scope.context import SCOPE_KEY
 from maniple.scope.registry import RunScopeRegistry
@@ -75,7 +76,7 @@ class InvocationNode:
             if is_new and (folded := await fold_turns(state, given)):
                 state = with_private(state, **folded)
                 identity = {**identity, **folded}
-            with enter_scope(config, scope):
+            with enter_scope(config, scope), use_effort(options.effort, scope.effortless_models):
                 command = await self._run(state, runtime)
             return _with_identity(command, identity)
         unanswered = fold_unanswered(state) if is_new else PrivateState()
@@ -85,7 +86,8 @@ class InvocationNode:
         with self.scopes.enter(run_id, thread_id, used, _open_ledger(config, run_id)) as own:
             scope = replace(own, can_pause=can_pause)
             _check_answerable(scope, options)
-            with enter_scope(config, scope, scope.callbacks):
+            effort = use_effort(options.effort, scope.effortless_models)
+            with enter_scope(config, scope, scope.callbacks), effort:
                 command = await self._run(state, runtime)
             used = scope.meter.used if scope.meter is not None else RunUsage()
             if command.goto == END:

@@ -16,7 +16,17 @@ from maniple.graph.plan import PlanProgress
 from maniple.graph.step_records import StepRecord, apply_records
 from maniple.scope.inputs import PlanChange
 from maniple.tools.items import MirroredText, report_path
-from maniple.types import DEPTHS, DIRECTORS, PRIVATE_CHANNEL, WORKERS, Depth, ReportStyle, Worker
+from maniple.types import (
+    DEPTHS,
+    DIRECTORS,
+    EFFORTS,
+    PRIVATE_CHANNEL,
+    WORKERS,
+    Depth,
+    Effort,
+    ReportStyle,
+    Worker,
+)
 
 FAILED_MARK = "maniple_failed"
 """A key in the `additional_kwargs` of a member's message: its step failed."""
@@ -145,12 +155,15 @@ class RunOptions:
     """How far the question is researched; "" for the depth of the settings."""
 
     def __post_init__(self) -> None:
-        """Raise `ConfigError` for an unknown depth: an embedding program may pass any text."""
-        if self.depth and self.depth not in DEPTHS:
-            raise ConfigError(f"depth {self.depth!r} does not exist; use {', '.join(DEPTHS)}.")
+        """Raise `ConfigError` for an unknown depth or effort: an embedding program may pass any text."""
+        for name, value, known in (("depth", self.depth, DEPTHS), ("effort", self.effort, EFFORTS)):
+            if value and value not in known:
+                raise ConfigError(f"{name} {value!r} does not exist; use {', '.join(known)}.")
 
     report_style: ReportStyle | Literal[""] = ""
     """The style of the report; "" for the one of the settings."""
+    effort: Effort | Literal[""] = ""
+    """How much the models are to reason; "" leaves it to them."""
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> "RunOptions":

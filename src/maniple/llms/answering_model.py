@@ -24,6 +24,7 @@ from pydantic import Field, PrivateAttr
 from maniple.errors import ModelError
 from maniple.llms.capabilities import Capabilities
 from maniple.llms.context_windows import is_overflow
+from maniple.llms.efforts import current_effort, report_unused_effort
 from maniple.llms.endpoint_errors import (
     MALFORMED,
     MAX_RETRY_AFTER_SECONDS,
@@ -129,8 +130,11 @@ class AnsweringModel(BaseChatModel):
         return False
 
     def own_fields(self, kwargs: dict[str, Any], *, streaming: bool) -> dict[str, Any]:
-        """Return the fields that this class adds to a request, as far as the endpoint accepts them."""
-        return {}
+        """Return the fields that this class adds to a request.
+
+        `adapt_request` removes those that the endpoint does not accept.
+        """
+        return {"reasoning_effort": effort} if (effort := current_effort()) else {}
 
     async def _agenerate_with_cache(
         self,
@@ -213,7 +217,7 @@ class AnsweringModel(BaseChatModel):
             await asyncio.sleep(wait)
             attempt += 1
             streaming = self.capabilities.has("streaming")
-            request = self._request(messages, stop, kwargs, streaming=streaming)
+            request = await self._begin(messages, stop, kwargs, streaming=streaming)
             reading = self._open_answer()
             try:
                 async with aclosing(self._stream_once(request, reading, meter)) as chunks:
@@ -349,7 +353,7 @@ class AnsweringModel(BaseChatModel):
     ) -> ChatResult:
         missed = adapted = 0
         while True:
-            request, wait = self._request(messages, stop, kwargs, streaming=False), 0.0
+            request, wait = await self._begin(messages, stop, kwargs, streaming=False), 0.0
             try:
                 async with asyncio.timeout(self.answer_seconds):
                     answer = await self.generate_answer(request)
@@ -370,6 +374,14 @@ class AnsweringModel(BaseChatModel):
                 self._end_outage()
                 return separate_thoughts(trim_calls(answer))
             await asyncio.sleep(wait)
+
+    async def _begin(
+        self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, streaming: bool
+    ) -> ModelRequest:
+        """Return the next request; say so once in a run whose effort it does not have."""
+        if not self.capabilities.has("reasoning_effort"):
+            await report_unused_effort(self.endpoint.model)
+        return self._request(messages, stop, kwargs, streaming=streaming)
 
     def _request(
         self, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any], *, streaming: bool

@@ -33,6 +33,7 @@ Feature = Literal[
     "temperature",
     "max_completion_tokens",
     "reasoning_content",
+    "reasoning_effort",
     "tool_choice",
     "developer_role",
     "late_system",
@@ -48,10 +49,11 @@ Feature = Literal[
 """The last ones are about the form of requests; `refusals.RULES` says what becomes of a request without them:
 
 `temperature` (and its like), `max_completion_tokens` in place of `max_tokens`, `reasoning_content` (sent back
-with tool calls), `tool_choice` that forces a call, system messages in a role of their own (`developer_role`,
-`system_role`) or after the first message (`late_system`), neighbours of the `same_role`, `stop`. Answers with
-`unopened_thoughts` have only the mark that closes them. Calls have `long_call_ids` of any form, messages with
-calls may have `empty_content`, and calls get the `extra_content` back with which the endpoint sent them.
+with tool calls), `reasoning_effort` (that of the run), `tool_choice` that forces a call, system messages in a
+role of their own (`developer_role`, `system_role`) or after the first message (`late_system`), neighbours of
+the `same_role`, `stop`. Answers with `unopened_thoughts` have only the mark that closes them. Calls have
+`long_call_ids` of any form, messages with calls may have `empty_content`, and calls get the `extra_content`
+back with which the endpoint sent them.
 Without `streaming`, each answer is asked for as a whole.
 """
 FEATURES: tuple[Feature, ...] = get_args(Feature)

@@ -54,7 +54,9 @@ class EndpointModel(AnsweringModel, BaseChatOpenAI):
 
     def own_fields(self, kwargs: dict[str, Any], *, streaming: bool) -> dict[str, Any]:
         """Return the fields that this class adds to a request, as far as the endpoint accepts them."""
-        fields: dict[str, Any] = {"stream_usage": self.capabilities.has("stream_usage")} if streaming else {}
+        fields = super().own_fields(kwargs, streaming=streaming)
+        if streaming:
+            fields["stream_usage"] = self.capabilities.has("stream_usage")
         if (
             kwargs.get("tools")
             and "parallel_tool_calls" not in kwargs

@@ -95,7 +95,7 @@ class ProviderModel(AnsweringModel):
         return self._adapt(request, convert_to_openai_messages(request.messages), known)
 
     def _adapt(self, request: ModelRequest, messages: Any, known: Capabilities) -> dict[str, Any]:
-        body: dict[str, Any] = {"messages": messages, **request.kwargs}
+        body: dict[str, Any] = {"messages": messages, **request.fields}
         body |= {name: value for name in _SAMPLING if (value := getattr(self.inner, name, None)) is not None}
         return adapt_request(body | ({"stop": request.stop} if request.stop else {}), known)
 
@@ -168,6 +168,8 @@ class ProviderModel(AnsweringModel):
         refused = [name for name in _SAMPLING if getattr(inner, name, None) is not None and name not in body]
         if refused:
             inner = inner.model_copy(update=dict.fromkeys(refused))
+        if (effort := body.pop("reasoning_effort", None)) is not None:
+            body[self.provider.effort_option or "reasoning_effort"] = effort
         options = {**self.provider.call_options, **_call_options(inner, body)}
         restored = [_restore_blocks(one, self.provider.origin) for one in messages]
         if self.provider.marks_system:

@@ -191,6 +191,14 @@ RULES: tuple[Rule, ...] = (
         lambda body: _remove("tool_choice")(body) if _is_forced(body) else None,
         _FORCES,
     ),
+    # Also in the words of Anthropic, Gemini and Ollama.
+    Rule(
+        "reasoning_effort",
+        r"effort|thinking.?level|support(?:s|ed)? thinking|thinking (?:is )?not support",
+        lambda body: "reasoning_effort" in body,
+        _remove("reasoning_effort"),
+        _ANY,
+    ),
     Rule(
         "developer_role",
         r"developer(?! instruction)",

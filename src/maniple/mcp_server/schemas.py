@@ -37,7 +37,7 @@ from maniple.service.views import (
     read_interrupts,
 )
 from maniple.store import RunRecord, Store
-from maniple.types import Depth, ReportStyle, RunState
+from maniple.types import Depth, Effort, ReportStyle, RunState
 
 QUESTION_CHARACTERS = 200_000
 """`server.max_body_bytes` bounds a whole request over HTTP."""
@@ -117,6 +117,9 @@ class AskTeam(Arguments):
     report_style: ReportStyle | Literal[""] = Field(
         default="", description="The style of the report. Default: that of the settings."
     )
+    effort: Effort | Literal[""] = Field(
+        default="", description="How much the models are to reason. Default: as they do by themselves."
+    )
     wait_seconds: _WaitSeconds = WAIT_SECONDS
 
     def as_run(self, thread_id: str | None, owner: str) -> RunRequest:
@@ -128,6 +131,7 @@ class AskTeam(Arguments):
             agent=self.agent,
             depth=self.depth or "",
             report_style=self.report_style,
+            effort=self.effort,
         )
         return RunRequest([HumanMessage(self.question)], thread_id, options, owner)
 

@@ -29,6 +29,7 @@ from maniple.graph.plan_edits import apply_change, apply_to_review
 from maniple.graph.state import State, progress_of
 from maniple.graph.steering import MessageCase, Steering
 from maniple.graph.waiting_answers import answer_waiting
+from maniple.llms.efforts import use_effort
 from maniple.runs.active_run import ActiveRun, RunPhase, RunServices
 from maniple.runs.beside_calls import call_beside_graph
 from maniple.runs.ended_runs import DROPPED
@@ -395,7 +396,10 @@ class MessageDesk:
     async def _call(self, work: Callable[[], Awaitable[T]], usage: "_UsageOfCalls") -> T:
         """Call the lead's model beside the graph, with the budget and the traces of the run."""
         active, telemetry = self.active, self.services.telemetry
-        return await call_beside_graph("user message", work, active.record, active.meter, telemetry, usage)
+        with use_effort(active.request.options.effort, set()):
+            return await call_beside_graph(
+                "user message", work, active.record, active.meter, telemetry, usage
+            )
 
 
 def make_next_runs(

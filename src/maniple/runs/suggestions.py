@@ -8,6 +8,7 @@ from uuid import uuid4
 from maniple.errors import BudgetExhausted, ModelError
 from maniple.graph.suggested_questions import suggest_questions
 from maniple.llms import ShapeError
+from maniple.llms.efforts import use_effort
 from maniple.runs.beside_calls import call_beside_graph
 from maniple.runs.engine import NoSuggestions, SuggestedQuestions
 from maniple.runs.request import RunRequest
@@ -65,7 +66,8 @@ class QuestionSuggester:
 
             meter.start()
             try:
-                found = await call_beside_graph("suggestions", ask, record, meter, services.telemetry)
+                with use_effort(request.options.effort, set()):
+                    found = await call_beside_graph("suggestions", ask, record, meter, services.telemetry)
             except (BudgetExhausted, ModelError) as error:
                 raise NoSuggestions(f"The model made no suggestions: {error}") from error
             except ShapeError as error:

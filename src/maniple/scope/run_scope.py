@@ -81,6 +81,8 @@ class RunScope:
     """The newest texts and calls of steps that were at work when the run was stopped, by their ids."""
     begun_at: Mapping[int, float] = field(default_factory=dict[int, float], compare=False)
     """When those steps began, by their ids, in seconds since the epoch."""
+    effortless_models: set[str] = field(default_factory=set[str], compare=False)
+    """The models that work without the run's effort, each of which is reported once."""
     can_pause: bool = True
     """Whether a question can interrupt the run and be answered later: a checkpointer is needed."""
 

@@ -36,6 +36,7 @@ from maniple.graph.state import private_of
 from maniple.runs import AgentUsage, NotFound
 from maniple.runs.ended_runs import find_left, read_ended_run
 from maniple.runs.turn import thread_state
+from maniple.service.asked_options import AskedView
 from maniple.store import Artifact, RunRecord, Store, Thread, make_thread_id, read_event_pages, read_runs
 from maniple.types import OutageKind, RunState
 from maniple.workspace import StoredUpload
@@ -297,8 +298,12 @@ class GapView(RunGap):
 
 
 class RunDetail(RunSummary):
-    """The status of a run, what it waits for, what its answer lacks, and the usage of each agent so far."""
+    """The status of a run, what it waits for, what its answer lacks, and the usage of each agent so far.
 
+    `asked` is null if the stored request cannot be read.
+    """
+
+    asked: AskedView | None = None
     gaps: list[GapView] = []
 
     interrupts: list[InterruptView]

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from maniple.graph import RunOptions
 from maniple.service.views import ThreadId
 from maniple.text import fix_surrogates
-from maniple.types import Depth, ReportStyle
+from maniple.types import Depth, Effort, ReportStyle
 
 
 class RunChoices(BaseModel):
@@ -17,6 +17,7 @@ class RunChoices(BaseModel):
     thread_id: ThreadId | None = None
     depth: Depth | None = None
     report_style: ReportStyle | None = None
+    effort: Effort | None = None
     locale: Annotated[str, Field(pattern=r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,3}$")] | None = None
     auto_accepted_plan: bool = True
     deep_thinking_mode: bool = False
@@ -32,6 +33,7 @@ class RunChoices(BaseModel):
             agent=agent,
             depth=self.depth or "",
             report_style=self.report_style or "",
+            effort=self.effort or "",
         )
 
 

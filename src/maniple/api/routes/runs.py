@@ -37,6 +37,7 @@ from maniple.replay import Replay
 from maniple.run_files.pictures import FigureFinder
 from maniple.runs import AcceptedRun
 from maniple.service import Service
+from maniple.service.asked_options import AskedView
 from maniple.service.replays import build_run_replay
 from maniple.service.reports import read_claim_list, read_markdown, read_report_view
 from maniple.service.views import (
@@ -442,6 +443,7 @@ async def _view(service: Service, run: RunRecord) -> RunDetail:
     usage = await service.spending.of_run(run.run_id)
     return RunDetail.of(
         run,
+        asked=AskedView.of(run),
         gaps=await read_gaps(service.store, run),
         interrupts=[
             *await read_interrupts(service.store, run),

@@ -28,7 +28,7 @@ from maniple.cli.store_admin import TERMINAL_OWNER, find_thread, require_thread
 from maniple.cli.text import clean, one_line
 from maniple.config import Settings
 from maniple.errors import BrowserError, ConfigError, FileError, ManipleError
-from maniple.types import Depth, ReportStyle, Worker
+from maniple.types import Depth, Effort, ReportStyle, Worker
 
 if TYPE_CHECKING:
     from maniple.app import App
@@ -80,6 +80,8 @@ class ChatOptions:
     """Whether what the conversation's last run has not done is done, instead of asking a question."""
     depth: Depth | None = None
     """How far questions are researched; None for the depth of the settings."""
+    effort: Effort | None = None
+    """How much the models are to reason; None leaves it to them."""
     config: Path | None = None
     """The settings file of the command line, which the commands that are printed name again."""
     budget: "Budget | None" = None
@@ -105,6 +107,7 @@ class ChatOptions:
             start_page=self.start_page,
             depth=self.depth or "",
             report_style=self.style,
+            effort=self.effort or "",
         )
 
 

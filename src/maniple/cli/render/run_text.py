@@ -8,6 +8,7 @@ from rich.text import Text
 
 from maniple.cli.text import clean, duration, escape_invisible, one_line
 from maniple.events import (
+    EffortNotUsed,
     GapsReviewed,
     LeadDecided,
     ModelUnreachable,
@@ -208,6 +209,13 @@ def outage_line(event: ModelUnreachable) -> str:
     """Return that the model's endpoint does not answer and is asked again, in one line."""
     tries = f"try {event.attempt}, for up to {duration(event.left_seconds)} more"
     return f"the model endpoint does not answer; trying again ({tries})"
+
+
+def effort_line(event: EffortNotUsed) -> str:
+    """Return that a model works without the effort of the run, in one line."""
+    return (
+        f"{one_line(clean(event.model))} takes no effort; it works as it does without --effort {event.effort}"
+    )
 
 
 def waiting_line(event: RunWaiting) -> str:

@@ -11,6 +11,7 @@ import { texts } from "../../texts";
 import { type UploadLimits, checkFiles, uploadLimits } from "../../uploads";
 import { hasKeyboard } from "../focus";
 import { Options, chosenOptions } from "./Options";
+import { RunOptions } from "./RunOptions";
 import { pasted, useDropped } from "./fileInput";
 import { useHeldFocus } from "./heldFocus";
 
@@ -75,7 +76,7 @@ export function Composer() {
         onPaste={onPaste}
       />
       <div class="row">
-        {!isContinuing(runs) && <Options />}
+        {isContinuing(runs) ? active && <RunOptions run={active} /> : <Options />}
         <label class="chip file" title={texts.files}>
           <span aria-hidden="true">+</span> <span class="name">{texts.files}</span>
           <input type="file" multiple onChange={(e) => (add([...(e.currentTarget.files ?? [])]), (e.currentTarget.value = ""))} />

@@ -16,6 +16,7 @@ const leftOut = signal<ReadonlySet<string>>(new Set(readStored("maniple.left-out
 
 const depth = remembered("depth", texts.depths);
 const style = remembered("style", texts.styles);
+const effort = remembered("effort", texts.efforts);
 
 /** One of several words that this browser remembers; "" leaves it to the service. */
 function remembered(name: string, words: Record<string, string>): { choice: Signal<string>; choose: (word: string) => void } {
@@ -48,6 +49,7 @@ export function chosenOptions(): RunChoices {
     auto_accepted_plan: !isReviewing(openId.value),
     depth: depth.choice.value || null,
     report_style: style.choice.value || null,
+    effort: effort.choice.value || null,
     budget: chosenBudget(hasPrices.value),
     model: chosenModel.value || null,
     team_members: leftOut.value.size > 0 && team.length > 0 ? team : null,
@@ -72,6 +74,7 @@ export function Options() {
       <Words name={texts.depth} words={texts.depths} of={depth} />
       <Words name={texts.style} words={texts.styles} of={style} />
       <ModelChoice />
+      <Words name={texts.effort} words={texts.efforts} of={effort} />
       <Team />
       <Limits />
     </>

@@ -62,6 +62,7 @@ export const RunView = memo(function RunView({ run, version, isWatched = false, 
         </div>
       )}
       {answer?.content && run.plan && run.isComplete && run.status !== "interrupted" && <ReadButton runId={run.runId} />}
+      {run.effortless.size > 0 && <p class="notice">{texts.effortNotUsed([...run.effortless].join(", "))}</p>}
       {run.problems.map((one) => (
         <p key={one.code} class="notice bad" role="alert">
           {one.message}
