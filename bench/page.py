@@ -36,7 +36,7 @@ _SCROLL = """async () => {
 # When the newest token of each piece of a stream came, and when the page first had it.
 _WATCH = """() => {
     window.came = {}; window.shown = {};
-    const newest = (text) => text.match(/word\\d+/g)?.at(-1);
+    const newest = (text) => text.match(/word[a-z]+/g)?.at(-1);
     const fetched = window.fetch;
     window.fetch = async (...given) => {
         const response = await fetched(...given);
@@ -50,7 +50,7 @@ _WATCH = """() => {
         return new Response(response.body.pipeThrough(note), response);
     };
     const look = () => {
-        const word = newest(document.querySelector(".markdown")?.textContent ?? "");
+        const word = newest(document.querySelector(".answer .markdown")?.textContent ?? "");
         if (word) window.shown[word] ??= performance.now();
     };
     new MutationObserver(look).observe(document, { subtree: true, childList: true, characterData: true });
@@ -70,7 +70,7 @@ _OPEN = """() => new Promise((resolve) => {
 
 async def measure() -> dict[str, float]:
     """Open a prepared run in a real Chromium, then ask a question and watch its answer being written."""
-    slow = reply(" ".join(f"word{n}" for n in range(_TOKENS)), delay_seconds=0.02)
+    slow = reply(" ".join(map(_word, range(_TOKENS))), delay_seconds=0.02)
     with serving({**SIMPLE, "reporter": [slow]}) as model, tempfile.TemporaryDirectory() as home:
         story, report = long_story(), report_story()
         await keep(Path(home), story, report)
@@ -85,6 +85,11 @@ async def measure() -> dict[str, float]:
                 tokens = await _tokens(browser, server)
                 await browser.close()
     return tasks | opened | tokens
+
+
+def _word(number: int) -> str:
+    """Return a word of its own without figures: a text with figures is shown once these are checked."""
+    return "word" + "".join(chr(ord("a") + int(digit)) for digit in str(number))
 
 
 async def _tasks(browser: Browser, server: ServerProcess, story: Story) -> dict[str, float]:
