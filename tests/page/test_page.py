@@ -67,7 +67,7 @@ def test_an_example_is_put_into_the_field_which_has_the_focus_from_the_beginning
 def test_the_model_is_named_before_a_question_and_under_its_answer(page: Page):
     model = page.evaluate("fetch('/healthz').then((answer) => answer.json())")["model"]
     assert model
-    expect(page.get_by_text(f"Model: {model}", exact=True)).to_be_visible()
+    expect(page.locator(".hello").get_by_text(f"Model: {model}", exact=True)).to_be_visible()
     ask(page)
     standing(page, "Done")
     expect(page.locator(".standing").get_by_text(f"Model: {model}", exact=True)).to_be_visible()
