@@ -28,6 +28,7 @@ async def test_the_models_are_listed_with_their_work_and_whether_their_cost_is_k
     listed = await it.get("/api/models")
     assert listed.pop("fixed") != "", "these settings have no file"
     assert listed == {
+        "trusts": "",
         "answering": "first",
         "embedded": False,
         "models": [

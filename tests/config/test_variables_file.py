@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from maniple.config import Settings, load_settings
-from maniple.config.variables_file import SettingsNotWritable, variables_file, write_variables
+from maniple.config.trust import is_trusted, trust_folder
+from maniple.config.variables_file import (
+    SettingsNotWritable,
+    folder_to_trust,
+    variables_file,
+    write_variables,
+)
 from maniple.errors import ConfigError
 
 MODEL = {"BASIC_MODEL": "m", "BASIC_BASE_URL": "http://127.0.0.1:1/v1", "BASIC_API_KEY": "k"}
@@ -67,6 +73,52 @@ def test_what_is_read_only_untrusted_or_no_file_is_refused_with_the_reason(
     with pytest.raises(SettingsNotWritable, match="maniple trust"):
         write_variables(load_settings(environment=dict(os.environ)), MODEL)
     assert file.read_text() == "A=1\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory that nobody has trusted."""
+    place = tmp_path / "work it"
+    place.mkdir(mode=0o755)
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("MANIPLE_TRUSTED_FOLDERS", raising=False)
+    return place
+
+
+def test_a_folder_without_settings_is_trusted_when_the_first_are_written(folder: Path) -> None:
+    settings = load_settings()
+    assert folder_to_trust(settings) == folder
+    assert not is_trusted(folder, os.environ)
+    with pytest.raises(ConfigError):
+        write_variables(settings, {**MODEL, "BASIC_BASE_URL": "no address"})
+    assert not is_trusted(folder, os.environ)
+    write_variables(settings, MODEL)
+    assert is_trusted(folder, os.environ)
+    assert folder_to_trust(settings) is None
+    again = load_settings().models.basic
+    assert again is not None
+    assert again.model == "m"
+
+
+@pytest.mark.parametrize("fault", ["conf.yaml", ".env", "link", "writable", "another owner's"])
+def test_a_folder_that_could_hold_a_strangers_settings_is_trusted_by_command_alone(
+    fault: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = load_settings()
+    if fault == "link":
+        (folder / "conf.yaml").symlink_to("nowhere")
+    elif fault == "writable":
+        folder.chmod(0o777)
+    elif fault == "another owner's":
+        monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
+    else:
+        (folder / fault).write_text("")
+    assert folder_to_trust(settings) is None
+    with pytest.raises(SettingsNotWritable, match=f"maniple trust '{folder}'"):
+        write_variables(settings, MODEL)
+    trust_folder(folder)
+    assert variables_file(settings) == folder / ".env"
 
 
 def test_a_link_is_written_through(tmp_path: Path) -> None:

@@ -80,6 +80,32 @@ def test_a_better_model_is_tested_saved_and_answers_the_next_question(
     page.context.close()
 
 
+def test_a_folder_without_settings_is_said_to_be_trusted_and_a_strangers_waits_for_the_command(
+    browser: Browser, small: OpenAIServer, better: OpenAIServer, tmp_path: Path
+):
+    folder = tmp_path / "empty"
+    folder.mkdir(mode=0o755)
+    env = environment(small.base_url, tmp_path, MANIPLE_TRUSTED_FOLDERS="")
+    stranger = folder / "conf.yaml"
+    with server_process(env, folder) as service:
+        page = _open(browser, service)
+        stranger.write_text("server: {}")
+        page.get_by_role("button", name="Model: scripted").click()
+        form = page.get_by_role("dialog")
+        expect(form).to_contain_text(f"maniple trust {folder}")
+        expect(form.get_by_label("Name of the model")).to_have_count(0)
+        stranger.unlink()
+        form.get_by_role("button", name="Try again").click()
+        expect(form).to_contain_text(f"{folder} has no settings yet")
+        form.get_by_label("Address of the endpoint").fill(better.base_url)
+        form.get_by_label("Name of the model").fill("large")
+        form.get_by_role("button", name="Save").click()
+        expect(form.locator(".notice")).to_contain_text(str(folder / ".env"))
+        expect(form).not_to_contain_text("has no settings yet")
+        page.context.close()
+    assert "BASIC_MODEL=large" in (folder / ".env").read_text()
+
+
 def test_the_small_model_is_said_to_be_one_with_a_way_to_a_better_one(
     browser: Browser, service: ServerProcess
 ):

@@ -12,6 +12,8 @@ export interface Models {
   models: { name: string; has_price: boolean }[];
   /** Why another model cannot be connected from here; "" if it can. */
   fixed: string;
+  /** The folder without settings that the service trusts when a model is saved; "" for none. */
+  trusts: string;
 }
 
 /** What a person enters to connect a model. Without a key that of the same address is kept. */

@@ -65,7 +65,7 @@ describe("with the small model of the machine", () => {
     const shown = (run: RunModel) => render(h(ServiceContext.Provider, { value: service(140), children: h(Silence, { run, version: run.version }) }));
     const run = begun();
     expect(shown(run)).not.toContain(texts.slowModel);
-    models.value = { answering: "small", embedded: true, models: [], fixed: "" };
+    models.value = { answering: "small", embedded: true, models: [], fixed: "", trusts: "" };
     expect(shown(run)).toContain(texts.slowModel);
     run.apply({ id: 3, type: "tool_call", tool_call_id: "c", tool_name: "bash_tool", tool_input: {}, agent_id: "t1", at: 101 });
     expect(shown(run)).not.toContain(texts.slowModel);

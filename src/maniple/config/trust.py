@@ -8,6 +8,7 @@ import difflib
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
@@ -33,6 +34,17 @@ def is_trusted(folder: Path, environment: Mapping[str, str]) -> bool:
     if any(folder == Path(one).expanduser().resolve() for one in named if one):
         return True
     return _is_own_source_tree(folder) or _mark_of(folder, environment).is_file()
+
+
+def is_free_of_settings(folder: Path, names: Iterable[str]) -> bool:
+    """Return whether no settings in `folder` could be a stranger's, so that it may be trusted unseen.
+
+    It belongs to the caller, not everybody may write into it, and it has none of the files `names`, not even
+    as a broken link. Blocks on disk. Raises `OSError`.
+    """
+    found = folder.stat()
+    is_own = found.st_uid == os.geteuid() and not found.st_mode & stat.S_IWOTH
+    return is_own and not any(os.path.lexists(folder / name) for name in names)
 
 
 def trust_folder(folder: Path, environment: Mapping[str, str] | None = None) -> None:

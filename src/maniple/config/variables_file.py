@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import shlex
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from dotenv.parser import parse_stream
 from maniple.config.load import load_settings
 from maniple.config.settings import Settings
 from maniple.config.sources import read_text
+from maniple.config.trust import is_free_of_settings, is_trusted, trust_folder
 from maniple.errors import ConfigError
 from maniple.private_files import private_draft
 
@@ -30,16 +32,19 @@ class SettingsNotWritable(ConfigError):
 def variables_file(settings: Settings) -> Path:
     """Return the `.env` that these settings were read from, which exists or can be made.
 
-    Blocks on disk. Raises `SettingsNotWritable` if it must not be written or would have no effect.
+    A folder that was not trusted at the start may be trusted by now, or have no settings to distrust; see
+    `folder_to_trust`. Blocks on disk. Raises `SettingsNotWritable` if it must not be written or would have no
+    effect.
     """
     origin = settings.origin
     if origin.variables_file is None:
         raise SettingsNotWritable("These settings come from a program and not from files; change them there.")
     file = origin.variables_file.resolve()
-    if not (origin.are_variables_trusted and origin.is_trusted):
+    folder = _untrusted_folder(settings)
+    if folder is not None and not _may_be_trusted(folder, settings):
         raise SettingsNotWritable(
-            f"The folder {file.parent} is not trusted, so that its .env could not set a model. If you know "
-            "where its files come from, run `maniple trust` there, start the service again, and repeat this."
+            f"The folder {folder} is not trusted, so that its .env could not set a model. If you know where "
+            f"its files come from, run `maniple trust {shlex.quote(str(folder))}`, and open this again."
         )
     place = file if file.exists() else file.parent
     # Root may write anything: the bits say what the file's owner wants.
@@ -48,12 +53,43 @@ def variables_file(settings: Settings) -> Path:
     return file
 
 
+def folder_to_trust(settings: Settings) -> Path | None:
+    """Return the folder that `write_variables` trusts, as `maniple trust` does; None if it is trusted.
+
+    This is a folder of the caller's own without any settings file, such as an empty one. Blocks on disk.
+    """
+    folder = _untrusted_folder(settings)
+    return folder if folder is not None and _may_be_trusted(folder, settings) else None
+
+
+def _untrusted_folder(settings: Settings) -> Path | None:
+    origin = settings.origin
+    places = (
+        (origin.settings_file, origin.is_trusted),
+        (origin.variables_file, origin.are_variables_trusted),
+    )
+    folders = (file.parent.resolve() for file, had_trust in places if file is not None and not had_trust)
+    return next((folder for folder in folders if not is_trusted(folder, os.environ)), None)
+
+
+def _may_be_trusted(folder: Path, settings: Settings) -> bool:
+    origin = settings.origin
+    files = [file for file in (origin.settings_file, origin.variables_file) if file is not None]
+    if any(file.parent.resolve() != folder for file in files):
+        return False
+    try:
+        return is_free_of_settings(folder, [file.name for file in files])
+    except OSError:
+        return False
+
+
 def write_variables(settings: Settings, values: Mapping[str, str]) -> Settings:
     """Write variables into the `.env` of `settings`, and return the settings that the files have now.
 
     All other lines stay as they are; the file is replaced as a whole, with mode 0600 unless it has one. The
-    environment still wins over it. Blocks on disk. Raises `SettingsNotWritable`, or `ConfigError` for values
-    with which the settings would be wrong; then nothing has changed.
+    environment still wins over it. The folder of `folder_to_trust` is trusted from then on. Blocks on disk.
+    Raises `SettingsNotWritable`, or `ConfigError` for values with which the settings would be wrong; then
+    nothing has changed.
     """
     file = variables_file(settings)
     text = "".join(_changed(read_text(file) or "", values))
@@ -66,6 +102,8 @@ def write_variables(settings: Settings, values: Mapping[str, str]) -> Settings:
                 os.fsync(stream.fileno())
             new.chmod(mode)
             _check(settings, new, file)
+            if (folder := folder_to_trust(settings)) is not None:
+                trust_folder(folder)
     except OSError as error:
         raise SettingsNotWritable(f"{file} cannot be written: {error.strerror}.") from error
     return load_settings(settings.origin.settings_file, env_file=file)

@@ -14,7 +14,12 @@ from maniple.app import source_of
 from maniple.config import ModelSettings, ModelsSettings, Settings
 from maniple.config.load import ineffective_limits
 from maniple.config.secrets import NO_KEY, secrets_of
-from maniple.config.variables_file import SettingsNotWritable, variables_file, write_variables
+from maniple.config.variables_file import (
+    SettingsNotWritable,
+    folder_to_trust,
+    variables_file,
+    write_variables,
+)
 from maniple.errors import ConfigError, ManipleError, ModelError
 from maniple.llms import open_chat_models
 from maniple.llms.capabilities import ANSWER_TOKENS, PROBE_SECONDS, probe
@@ -98,6 +103,11 @@ def why_fixed(settings: Settings) -> str:
     except SettingsNotWritable as error:
         return str(error)
     return ""
+
+
+def folder_trusted_by_saving(settings: Settings) -> str:
+    """Return the folder that `connect_model` trusts for all later starts; "" if none. Blocks on disk."""
+    return "" if why_fixed(settings) else str(folder_to_trust(settings) or "")
 
 
 async def test_model(service: Service, asked: ModelConnection) -> ModelTest:

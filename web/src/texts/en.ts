@@ -69,6 +69,7 @@ export const en = {
   connectModel: "Connect another model",
   smallModel: (name: string) => `${name} answers: a small model on this machine. It is slow and often wrong. Connect a better one for real work.`,
   connectHint: "Any endpoint with OpenAI’s API. What you enter is stored on the server, and holds for everybody from the next question on.",
+  trustsFolder: (folder: string) => `${folder} has no settings yet. Saving makes .env in it and trusts the folder, as the command maniple trust does.`,
   endpoint: "Address of the endpoint",
   modelName: "Name of the model",
   testModel: "Test",

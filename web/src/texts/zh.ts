@@ -70,6 +70,7 @@ export const zh: typeof en = {
   connectModel: "连接其他模型",
   smallModel: (name: string) => `当前由 ${name} 回答：这是本机上的小模型，速度慢且经常出错。正式工作请连接更好的模型。`,
   connectHint: "任何兼容 OpenAI API 的端点。你输入的内容保存在服务器上，从下一个问题起对所有人生效。",
+  trustsFolder: (folder: string) => `${folder} 中还没有设置。保存时会在其中创建 .env 并信任该文件夹，与命令 maniple trust 相同。`,
   endpoint: "端点地址",
   modelName: "模型名称",
   testModel: "测试",

@@ -12,7 +12,13 @@ from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError
 from maniple.service import Service
 from maniple.service.callers import Caller
-from maniple.service.model_setup import ModelConnection, connect_model, test_model, why_fixed
+from maniple.service.model_setup import (
+    ModelConnection,
+    connect_model,
+    folder_trusted_by_saving,
+    test_model,
+    why_fixed,
+)
 from maniple.types import LLM_TYPES
 
 router: APIRouter = keyed_router("service")
@@ -44,6 +50,7 @@ class ModelsView(BaseModel):
     embedded: bool = Field(description="Whether the small model of this installation answers")
     models: list[ConfiguredModelView]
     fixed: str = Field(description='Why the caller cannot connect another model; "": it can')
+    trusts: str = Field(description='The folder without settings that connecting one trusts; "": none')
 
 
 class ModelConnectionIn(BaseModel):
@@ -85,9 +92,16 @@ class SavedModelView(BaseModel):
 async def list_models(service: ServiceOf, caller: CallerOf) -> ModelsView:
     """The models of the settings, each under the name that `model` of a run may have."""
     answering = service.runtime.answering
-    fixed = await asyncio.to_thread(why_fixed, service.settings) if caller.is_admin else _NOT_ADMIN
+    fixed, trusts = _NOT_ADMIN, ""
+    if caller.is_admin:
+        fixed = await asyncio.to_thread(why_fixed, service.settings)
+        trusts = await asyncio.to_thread(folder_trusted_by_saving, service.settings)
     return ModelsView(
-        answering=answering.model, embedded=answering.embedded, models=_views(service), fixed=fixed
+        answering=answering.model,
+        embedded=answering.embedded,
+        models=_views(service),
+        fixed=fixed,
+        trusts=trusts,
     )
 
 

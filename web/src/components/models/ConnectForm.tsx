@@ -1,23 +1,25 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Refusal } from "../../api";
-import { type Connection, type Saved, type Tested, connectModel, isConnecting, models, testModel } from "../../models";
+import { type Connection, type Models, type Saved, type Tested, connectModel, isConnecting, models, refreshModels, testModel } from "../../models";
 import { texts } from "../../texts";
-import { useOnce } from "../ActionButton";
+import { ActionButton, useOnce } from "../ActionButton";
 
 type Outcome = { failed: string } | { tested: Tested } | { saved: Saved };
 
 /** The form for another model, over the page while it is open. */
 export function ConnectDialog() {
-  return isConnecting.value && models.value ? <Dialog fixed={models.value.fixed} /> : null;
+  return isConnecting.value && models.value ? <Dialog {...models.value} /> : null;
 }
 
-function Dialog({ fixed }: { fixed: string }) {
+function Dialog({ fixed, trusts }: Pick<Models, "fixed" | "trusts">) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
+  // What was in the way may be gone, such as a folder that has been trusted since.
+  useEffect(() => void lookAgain(), []);
   return (
     <dialog class="connect" ref={dialog} aria-labelledby="connect-title" onClose={() => (isConnecting.value = false)}>
       <h2 id="connect-title">{texts.connectModel}</h2>
-      {fixed ? <p>{fixed}</p> : <Form />}
+      {fixed ? <Fixed reason={fixed} /> : <Form trusts={trusts} />}
       <div class="row ends">
         <button type="button" onClick={() => dialog.current?.close()}>{texts.close}</button>
       </div>
@@ -25,7 +27,21 @@ function Dialog({ fixed }: { fixed: string }) {
   );
 }
 
-function Form() {
+function lookAgain(): Promise<void> {
+  return refreshModels().catch(() => undefined);
+}
+
+/** Why no model can be connected here, in the service's own words, with a button for when that is mended. */
+function Fixed({ reason }: { reason: string }) {
+  return (
+    <>
+      <p lang="en">{reason}</p>
+      <ActionButton act={lookAgain}>{texts.tryAgain}</ActionButton>
+    </>
+  );
+}
+
+function Form({ trusts }: Pick<Models, "trusts">) {
   const form = useRef<HTMLFormElement>(null);
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   const [isUnderWay, once] = useOnce();
@@ -40,6 +56,7 @@ function Form() {
   return (
     <form ref={form} onSubmit={(event) => (event.preventDefault(), save())}>
       <p>{texts.connectHint}</p>
+      {trusts && <p>{texts.trustsFolder(trusts)}</p>}
       <label>
         {texts.endpoint}
         <input name="base_url" type="url" placeholder="https://api.openai.com/v1" autocomplete="off" spellcheck={false} />
