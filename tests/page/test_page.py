@@ -343,6 +343,24 @@ def test_files_that_were_moved_are_listed_by_folder_and_can_be_saved(page: Page,
     assert saving.value.path().read_text() == "letter-10.txt"
 
 
+_BOTTOMS = "math => [...math.querySelector('msub').children].map((one) => one.getBoundingClientRect().bottom)"
+
+
+def test_a_formula_brings_its_font_so_that_its_index_is_low(page: Page, model: OpenAIServer):
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    model.reset({"coordinator": [reply("It is $K_n = 1000\\,(1+p)^n$.\n\n3. Third.")]})
+    ask(page, "Which formula?")
+    assert [url for url in asked if ".woff2" in url] == []
+    standing(page, "Done")
+    page.wait_for_function("() => [...document.fonts].some((font) => font.status === 'loaded')")
+    assert len([url for url in asked if ".woff2" in url]) == 1
+    assert page.locator(".markdown mo[stretchy=false]").count() == 2
+    expect(page.locator(".markdown ol")).to_have_attribute("start", "3")
+    base, index = page.locator(".markdown math").evaluate(_BOTTOMS)
+    assert index > base + 2
+
+
 def test_a_hostile_report_is_inert(page: Page, model: OpenAIServer):
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

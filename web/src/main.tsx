@@ -12,6 +12,7 @@ import { showTabStatus } from "./tabStatus";
 import { language, texts } from "./texts";
 import { useStoredTheme } from "./theme";
 import "./styles/index.css";
+import "./styles/formulas.css";
 
 /** Load the data of the page; again after a key was entered. */
 export function load(): void {

@@ -73,7 +73,7 @@ function isMoney(tex: string, next: string): boolean {
   return /^\s|\s$|\n/.test(tex) || /\d/.test(next);
 }
 
-/** Replace the TeX in `place` by MathML, which needs no styles or fonts. */
+/** Replace the TeX in `place` by MathML; `formulas.css` has its font. */
 export async function setMath(place: ParentNode): Promise<void> {
   const waiting = [...place.querySelectorAll<HTMLElement>("span.math")];
   if (waiting.length === 0) return;

@@ -5,7 +5,12 @@ const TAGS = (
   "a blockquote br code del div em h1 h2 h3 h4 h5 h6 hr img li mark ol p pre s section small span strong sup table tbody " +
   "td th thead tr ul wbr"
 ).split(" ");
-const ATTRIBUTES = "alt class columnalign form href id src start tabindex title".split(" ");
+const ATTRIBUTES = "alt class href id src title".split(" ");
+/** Attributes whose values are no addresses: DOMPurify compares all others with `ADDRESS`. Those of MathML are the service's. */
+const PLAIN_ATTRIBUTES = (
+  "accent columnalign columnlines display displaystyle fence form linethickness mathvariant maxsize minsize movablelimits " +
+  "rowlines scriptlevel start stretchy tabindex width"
+).split(" ");
 /** Addresses of the web and of mail, of figures at the service, and of places in the text. */
 const ADDRESS = /^(?:(?:https?|mailto):|\/api\/runs\/|#)/i;
 
@@ -19,7 +24,8 @@ export function safeHtml(html: string): DocumentFragment {
   const fragment = DOMPurify.sanitize(html, {
     USE_PROFILES: { mathMl: true },
     ADD_TAGS: TAGS,
-    ADD_ATTR: ATTRIBUTES,
+    ADD_ATTR: [...ATTRIBUTES, ...PLAIN_ATTRIBUTES],
+    ADD_URI_SAFE_ATTR: PLAIN_ATTRIBUTES,
     ALLOWED_URI_REGEXP: ADDRESS,
     ALLOW_DATA_ATTR: false,
     ALLOW_ARIA_ATTR: false,

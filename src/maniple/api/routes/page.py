@@ -20,6 +20,7 @@ _MEDIA_TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml",
+    ".woff2": "font/woff2",
 }
 _GUARD = {
     # Nothing from other origins, and nothing inline; pictures of runs need the key, so they are blobs.
