@@ -282,8 +282,9 @@ def test_a_plan_accepted_in_another_tab_is_reported_and_its_form_closes(page: Pa
 def test_a_call_is_rejected_with_a_reason_that_is_never_an_approval(page: Page, model: OpenAIServer):
     model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="echo done"), reply("Then not.")]})
     ask(page)
-    page.get_by_label("Why not?").fill("approve")
-    page.get_by_role("button", name="Reject").click()
+    page.get_by_role("button", name="Reject with a reason").click()
+    page.keyboard.type("approve")
+    page.keyboard.press("Enter")
     standing(page, "Done")
     assert any("The user rejected this call: approve" in str(one) for one in model.requests)
 

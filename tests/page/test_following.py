@@ -58,8 +58,8 @@ def test_an_approval_can_be_given_and_refused_without_scrolling(page: Page, mode
     model.reset({**SIMPLE, "coder": [call("bash_tool", cmd="echo 4\n" * lines), reply("It is 4.")]})
     ask(page)
     expect_inside(page.get_by_role("button", name="Approve"))
-    expect_inside(page.get_by_label("Why not?"))
-    expect_inside(page.get_by_role("button", name="Reject"))
+    expect_inside(page.get_by_role("button", name="Reject with a reason"))
+    expect_inside(page.get_by_role("button", name="Reject", exact=True))
     expect_inside(page.get_by_label("Your question"))
 
 

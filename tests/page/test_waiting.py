@@ -86,6 +86,26 @@ def test_a_refusal_can_be_closed_and_goes_by_itself(page: Page):
     expect(alert).to_have_count(0)
 
 
+def test_on_a_phone_the_options_are_opened_without_the_keyboard_and_the_handle_has_the_time(
+    browser: Browser, server: ServerProcess, model: OpenAIServer
+):
+    model.reset({**SIMPLE, "coder": [{"hang": True}]})
+    phone = {"viewport": {"width": 375, "height": 812}, "has_touch": True, "is_mobile": True}
+    page = browser.new_context(base_url=server.url, locale="en-GB", **phone).new_page()
+    page.goto("/")
+    options = page.get_by_role("button", name="Options of the question")
+    expect(page.get_by_label("Depth")).to_be_hidden()
+    options.tap()
+    expect(page.get_by_label("Depth")).to_be_visible()
+    expect(page.locator("#question")).not_to_be_focused()
+    page.get_by_label("Depth").select_option("quick")
+    ask(page)
+    expect(page.locator(".handle").get_by_title("Working time since the question")).to_be_visible()
+    page.get_by_role("button", name="Cancel").click()
+    standing(page, "Cancelled")
+    page.context.close()
+
+
 def test_on_a_phone_a_decision_and_the_end_give_the_field_no_focus(
     browser: Browser, server: ServerProcess, model: OpenAIServer
 ):

@@ -22,9 +22,11 @@ export function currentPurpose({ text, purpose }: Draft): Purpose | null {
   return purpose ?? (form ? null : forTeam);
 }
 
-/** Let the field take an answer to this form, with what is written in it. */
-export function answerInWords(run: RunModel, asked: Interrupt): void {
-  keepDraft(openId.value, { ...draftOf(openId.value), purpose: answering({ run, asked }) });
+/** Let the field take an answer to this form, with what is written in it, after `begin`. */
+export function answerInWords(run: RunModel, asked: Interrupt, begin: string): void {
+  const draft = draftOf(openId.value);
+  const text = draft.text.startsWith(begin) ? draft.text : begin + draft.text;
+  keepDraft(openId.value, { ...draft, text, purpose: answering({ run, asked }) });
   begun.value += 1;
 }
 

@@ -9,6 +9,9 @@ const ACCEPTANCE = [
 ].join("|");
 const POLITE = "please|thanks?(?: you)?|bitte|danke|merci|gracias|por favor|谢谢|请";
 const ACCEPTED = new RegExp(`^(?:(?:${POLITE})[\\s,;]+)?(?:${ACCEPTANCE})(?:[\\s,;.!…–—，。！、；-]+(?:${ACCEPTANCE}|${POLITE}))*[\\s.!…。！]*$`, "iu");
+/** What a typed rejection, and a typed result of a call, begin with. */
+export const REJECTION = "/reject ";
+export const RESULT_OF_CALL = "/result: ";
 const REJECT = /^\/reject(?![\p{L}\p{N}_])\s*/iu;
 const RERUN = /^(?:run (?:it )?again|again|re-?run|retry|再运行|重新运行)[\s.!。！]*$/iu;
 const RESULT = /^\/?result\s*[:：]\s*(?=\S)/iu;

@@ -11,8 +11,8 @@ export interface Acts {
   branch(run: RunModel, text: string): Promise<boolean>;
   retry(run: RunModel): Promise<boolean>;
   answer(run: RunModel, to: Interrupt, reply: unknown): Promise<boolean>;
-  /** Let the field below take an answer in words to a question of the run. */
-  answerInWords(run: RunModel, to: Interrupt): void;
+  /** Let the field below take an answer in words to a question of the run, which begins with `begin`. */
+  answerInWords(run: RunModel, to: Interrupt, begin: string): void;
   cancel(run: RunModel): Promise<boolean>;
   /** Whether the button below the question cancels this run, which then has none of its own. */
   isForemost(run: RunModel): boolean;

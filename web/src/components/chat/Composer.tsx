@@ -18,6 +18,7 @@ import { useHeldFocus } from "./heldFocus";
 export function Composer() {
   const [draft, setDraft] = useDraft();
   const [isSending, setSending] = useState(0);
+  const [isOpened, setOpened] = useState(false);
   const field = useRef<HTMLTextAreaElement>(null);
   const { text, files } = draft;
   void tick.value;
@@ -44,6 +45,7 @@ export function Composer() {
   useReady(field);
   const ask = async () => {
     setSending((count) => count + 1);
+    setOpened(false);
     await sendDraft(chosenOptions(), () => setDraft());
     setSending((count) => count - 1);
   };
@@ -60,7 +62,7 @@ export function Composer() {
   };
   const submit = (event: Event) => (event.preventDefault(), void ask());
   return (
-    <form ref={place} class={`composer ${isOver ? "over" : ""} ${isInUse ? "" : "resting"}`} onSubmit={submit}>
+    <form ref={place} class={`composer ${isOver ? "over" : ""} ${isInUse || isOpened ? "" : "resting"}`} onSubmit={submit}>
       {files.length > 0 && <Chosen files={files} onDrop={(gone) => setDraft({ ...draft, files: files.filter((one) => one !== gone) })} />}
       <Target draft={draft} purpose={purpose} onChoice={(chosen) => setDraft({ ...draft, purpose: chosen })} />
       <textarea
@@ -76,7 +78,14 @@ export function Composer() {
         onPaste={onPaste}
       />
       <div class="row">
-        {isContinuing(runs) ? active && <RunOptions run={active} /> : <Options />}
+        {isContinuing(runs) ? (
+          active && <RunOptions run={active} />
+        ) : (
+          <>
+            <Options />
+            <button type="button" class="more" aria-label={texts.options} aria-expanded={isInUse || isOpened} onClick={() => setOpened(!isOpened)}>⋯</button>
+          </>
+        )}
         <label class="chip file" title={texts.files}>
           <span aria-hidden="true">+</span> <span class="name">{texts.files}</span>
           <input type="file" multiple onChange={(e) => (add([...(e.currentTarget.files ?? [])]), (e.currentTarget.value = ""))} />

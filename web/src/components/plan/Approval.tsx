@@ -1,13 +1,15 @@
 import { useState } from "preact/hooks";
-import { allowance, approval, objectIn, rejection, result } from "../../decisions";
+import { REJECTION, RESULT_OF_CALL, allowance, approval, objectIn, rejection } from "../../decisions";
 import type { Interrupt } from "../../events";
+import type { RunModel } from "../../run";
 import { askedCall, callName } from "../../purpose";
 import { texts } from "../../texts";
 import { Boundary } from "../Boundary";
 import { ProposedCall } from "../work/CallBody";
-import { Words } from "./Words";
+import { InWords } from "./InWords";
 
 interface Waits {
+  run: RunModel;
   waiting: Interrupt;
   answer: (reply: unknown) => Promise<boolean>;
 }
@@ -28,35 +30,38 @@ export function AskedCall({ waiting }: { waiting: Interrupt }) {
 }
 
 /** Allows a call, once or for the rest of the run, changes it, or rejects it; or says what became of one. */
-export function Approval({ waiting, answer }: Waits) {
+export function Approval({ run, waiting, answer }: Waits) {
   const given = JSON.stringify(waiting.payload["tool_input"] ?? {}, null, 2);
   const [isEdited, setEdited] = useState(false);
   const canAllow = Object.hasOwn(waiting.payload["answers"] ?? { always: "" }, "always");
-  if (waiting.payload["reason"] === "unknown_result") return <Unknown waiting={waiting} answer={answer} />;
+  if (waiting.payload["reason"] === "unknown_result") return <Unknown run={run} waiting={waiting} answer={answer} />;
   return (
     <>
       {isEdited ? <EditedCall given={given} onArgs={(args) => void answer({ type: "edit", args })} /> : <AskedCall waiting={waiting} />}
-      {!isEdited && (
-        <div class="row">
-          <button class="main" onClick={() => void answer(approval)}>{texts.approve}</button>
-          {canAllow && <button title={texts.allowHint} onClick={() => void answer(allowance)}>{texts.allow}</button>}
-          <button onClick={() => setEdited(true)}>{texts.editCall}</button>
-        </div>
-      )}
-      <Words label={texts.whyNot} act={texts.reject} isOptional onWords={(why) => answer(rejection(why))} />
+      <div class="row">
+        {!isEdited && (
+          <>
+            <button class="main" onClick={() => void answer(approval)}>{texts.approve}</button>
+            {canAllow && <button title={texts.allowHint} onClick={() => void answer(allowance)}>{texts.allow}</button>}
+            <button onClick={() => setEdited(true)}>{texts.editCall}</button>
+          </>
+        )}
+        <button onClick={() => void answer(rejection(""))}>{texts.reject}</button>
+        <InWords run={run} waiting={waiting} name={texts.rejectInWords} begin={REJECTION} />
+      </div>
     </>
   );
 }
 
-function Unknown({ waiting, answer }: Waits) {
+function Unknown({ run, waiting, answer }: Waits) {
   return (
     <>
       <AskedCall waiting={waiting} />
       <div class="row">
         <button class="main" onClick={() => void answer("run again")}>{texts.runAgain}</button>
         <button onClick={() => void answer("skip")}>{texts.skip}</button>
+        <InWords run={run} waiting={waiting} name={texts.knownResult} begin={RESULT_OF_CALL} />
       </div>
-      <Words label={texts.knownResult} act={texts.reply} onWords={(text) => answer(result(text))} />
     </>
   );
 }

@@ -7,6 +7,7 @@ import { texts } from "../../texts";
 import { useOnce } from "../ActionButton";
 import { type Acts, useService } from "../service";
 import { Approval, AskedCall } from "./Approval";
+import { InWords } from "./InWords";
 import { PlanEditor } from "./PlanEditor";
 
 /** How long a form takes no click after it has appeared, in milliseconds: the click was for what stood there before. */
@@ -79,15 +80,9 @@ function Review(waits: Waits) {
     <div class="row">
       <button class="main" onClick={() => void answer("accept")}>{texts.accept}</button>
       <button onClick={() => setEdited(true)}>{texts.editPlan}</button>
-      <InWords {...waits} name={texts.ask} />
+      <InWords run={waits.run} waiting={waits.waiting} name={texts.ask} />
     </div>
   );
-}
-
-/** Leads to the field below, where an answer in words is written: the only one. */
-function InWords({ run, waiting, name }: Waits & { name: string }) {
-  const { acts } = useService();
-  return <button type="button" onClick={() => acts?.answerInWords(run, waiting)}>{name}</button>;
 }
 
 function Question(waits: Waits) {
@@ -99,7 +94,7 @@ function Question(waits: Waits) {
         {waiting.options.map((one) => (
           <button key={one} onClick={() => void answer(one)}>{one}</button>
         ))}
-        <InWords {...waits} name={texts.inWords} />
+        <InWords run={waits.run} waiting={waiting} name={texts.inWords} />
       </div>
     </>
   );

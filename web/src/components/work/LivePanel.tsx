@@ -3,7 +3,7 @@ import { besideRun, tick } from "../../conversation";
 import type { RunModel } from "../../run";
 import { texts } from "../../texts";
 import { useFocusKept } from "../focus";
-import { ProgressText } from "./Progress";
+import { ProgressText, WorkedFor } from "./Progress";
 import { RunActions, RunPlan } from "./RunWork";
 
 /** The distance from the end, in pixels, within which new work is followed. */
@@ -35,6 +35,7 @@ export function Panel({ run, version }: { run: RunModel; version: number }) {
       <button class="handle" aria-expanded={isOpen} onClick={() => setChosen(!isOpen)}>
         <span aria-hidden="true">{isOpen ? "▾" : "▴"}</span> <span class="unseen">{texts.showPanel}</span>
         <span class="doing"><ProgressText run={run} version={version} /></span>
+        <WorkedFor run={run} version={version} />
       </button>
       <div class="pinned"><RunPlan run={run} version={version} /></div>
       <Following run={run} version={version} />
