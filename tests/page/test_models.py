@@ -80,6 +80,7 @@ def test_a_better_model_is_tested_saved_and_answers_the_next_question(
     page.context.close()
 
 
+@pytest.mark.slow
 def test_a_folder_without_settings_is_said_to_be_trusted_and_a_strangers_waits_for_the_command(
     browser: Browser, small: OpenAIServer, better: OpenAIServer, tmp_path: Path
 ):

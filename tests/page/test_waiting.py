@@ -3,6 +3,7 @@
 import json
 import re
 
+import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply
@@ -26,6 +27,7 @@ def test_a_step_that_is_done_shows_what_came_out_while_the_others_work(page: Pag
     standing(page, "Running")
 
 
+@pytest.mark.slow
 def test_the_time_since_the_question_stays_in_view_from_member_to_member(page: Page, model: OpenAIServer):
     model.reset({**SIMPLE, "coder": [{"hang": True}]})
     ask(page)
@@ -45,6 +47,7 @@ def test_those_who_lead_the_team_are_introduced(page: Page):
         expect(team.get_by_role("listitem").filter(has_text=name)).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_a_chinese_page_says_in_chinese_what_the_service_lacks_and_how_long_code_took(
     browser: Browser, server: ServerProcess, model: OpenAIServer
 ):
@@ -122,6 +125,7 @@ def test_on_a_phone_a_decision_and_the_end_give_the_field_no_focus(
     page.context.close()
 
 
+@pytest.mark.slow
 def test_files_asked_for_while_another_is_prepared_come_too_and_the_report_stays_in_its_place(
     page: Page, model: OpenAIServer
 ):
@@ -157,6 +161,7 @@ def test_files_asked_for_while_another_is_prepared_come_too_and_the_report_stays
     expect(news).to_have_text("HTML: downloaded.")
 
 
+@pytest.mark.slow
 def test_a_step_that_a_person_skipped_is_named_so_and_is_not_counted(page: Page, model: OpenAIServer):
     coder = [{"hang": True}]
     model.reset({**SIMPLE, "planner": [reply(json.dumps(_TWO))], "coder": coder})
@@ -170,6 +175,7 @@ def test_a_step_that_a_person_skipped_is_named_so_and_is_not_counted(page: Page,
     expect(region.get_by_role("heading")).to_contain_text("0/2")
 
 
+@pytest.mark.slow
 def test_a_conversation_is_named_before_it_is_deleted_and_the_next_one_keeps_the_review(page: Page):
     page.get_by_role("button", name="Review the plan").click()
     ask(page)
