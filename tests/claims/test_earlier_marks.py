@@ -2,10 +2,11 @@
 
 import pytest
 
-from maniple.claims.earlier_marks import REASON, EarlierMarks
+from maniple.claims.earlier_marks import EarlierMarks
 from maniple.claims.report_check import ReportCheck, TeamTexts
 from maniple.claims.split import find_claims
 from maniple.document.nodes import MARK
+from maniple.evidence.reasons import ReasonCode, explain
 from tests.claims.test_report_check import SOURCES
 
 REPORT = f"""The ferry line carried 4,827,300 passengers in 2024 [1] {MARK}. It has 31 ships [1] {MARK}.
@@ -18,6 +19,7 @@ It earned 1.37 billion euros in 2024 [1]. The island has 14.9 thousand inhabitan
 | Lindham | 987,500 |
 """
 MARKS = EarlierMarks([REPORT], lambda _: 0)
+MARKED = explain(ReasonCode.MARKED_BEFORE)
 
 
 def is_known(text: str, language: str = "de") -> bool:
@@ -65,6 +67,6 @@ async def test_a_translation_keeps_the_marks_of_its_report():
     said = TeamTexts(reports=[f"The 31 ships carried 4,900 dogs and cats [2] {MARK}.\n"])
     text = "Die 31 Schiffe beförderten 4.900 Hunde und Katzen [2].\n"
     checks = [await ReportCheck.of(SOURCES, said=one, researched=True) for one in (TeamTexts(), said)]
-    reasons = [[found.reason for found in await check.find_wrong_claims(text)] for check in checks]
-    assert REASON not in reasons[0]
-    assert REASON in reasons[1]
+    reasons = [[found.reasons for found in await check.find_wrong_claims(text)] for check in checks]
+    assert MARKED not in reasons[0]
+    assert MARKED in reasons[1]

@@ -23,13 +23,14 @@ from maniple.claims.source_index import SourceIndex
 from maniple.claims.split import find_claims
 from maniple.claims.verdict import SourcePassage, Verdict
 from maniple.claims.word_rules import find_suspicion
+from maniple.evidence.reasons import ReasonCode, explain
 
 BRIDGE = (
     "The stone bridge of Falkenau was opened in 1932 by the king himself. It cost 40 million crowns and has "
     "120 arches. Nobody has painted the bridge since."
 )
 FERRY = "The ferry of Karsund carries 480 cars a day. The ferry was bought by the town in 1999."
-OPEN = Verdict("open", "no rule decides it")
+OPEN = Verdict("open", explain(ReasonCode.NO_RULE))
 
 
 def rounds(*texts: str, rule: Verdict = OPEN, sources: tuple[str, ...] = (BRIDGE, FERRY), **options: Any):
@@ -100,9 +101,9 @@ def test_citations_stand_in_the_text_of_a_claim_where_the_report_has_them():
 
 @pytest.mark.parametrize("is_precise", [True, False])
 def test_a_judge_is_told_only_of_doubts_that_are_mostly_right(is_precise):
-    rule = Verdict("suspect", "a direction differs", is_precise=is_precise)
+    rule = Verdict("suspect", explain(ReasonCode.OTHER_DIRECTION), is_precise=is_precise)
     [batch] = ask(rounds("The bridge was opened by a bishop [1].", rule=rule))
-    assert ("a direction differs" in claims_of(batch)[0]["question"]) == is_precise
+    assert (rule.reason in claims_of(batch)[0]["question"]) == is_precise
 
 
 @pytest.mark.parametrize(
@@ -139,7 +140,7 @@ def test_a_noun_of_a_language_that_capitalises_all_is_no_name():
 
 
 def test_what_states_nothing_is_exempt():
-    rule = Verdict("suspect", "by rule")
+    rule = Verdict("suspect", explain(ReasonCode.OTHER_ORDER))
     text = "What the engineers say of the bridge [1]"
     assert decide(text, "exempt", rule=rule).kind == "exempt"
 
@@ -282,14 +283,14 @@ def count_calls(asked: JudgeRounds, room: int = 1_000_000) -> int:
     ("claims", "most"), [(1, 2), (20, 2), (40, 2), (60, 3), (61, 4), (100, 5), (400, 20)]
 )
 def test_there_is_at_most_one_call_for_twenty_claims(claims, most):
-    asked = rounds(numbered(claims), rule=Verdict("supported", "a rule says so"))
+    asked = rounds(numbered(claims), rule=Verdict("supported", explain(ReasonCode.IS_COLUMN_SUM)))
     assert len(asked.cases) == claims
     assert count_calls(asked) <= most
     assert all(case.is_over and case.requests for case in asked.cases)
 
 
 def test_what_is_asked_again_joins_the_last_claims():
-    asked = rounds(numbered(40), rule=Verdict("supported", "a rule says so"))
+    asked = rounds(numbered(40), rule=Verdict("supported", explain(ReasonCode.IS_COLUMN_SUM)))
     [first] = ask(asked)
     asked.take(first, answer(*(says(case.id, "absent") for case in first.cases[:4])))
     [last] = ask(asked)
@@ -301,7 +302,7 @@ def test_what_is_asked_again_joins_the_last_claims():
 
 def test_what_no_rule_supports_is_asked_again_first():
     texts = [numbered(MAX_BATCH), "The bridge is haunted [1]."]
-    asked = rounds(*texts, rule=Verdict("supported", "a rule says so"))
+    asked = rounds(*texts, rule=Verdict("supported", explain(ReasonCode.IS_COLUMN_SUM)))
     asked.cases[3].pending = replace(asked.cases[3].pending, rule=OPEN)
     [batch] = ask(asked)
     asked.take(batch, answer())
@@ -319,7 +320,7 @@ def test_claims_of_later_sections_share_the_calls_of_a_report():
 
 
 def test_a_small_window_needs_more_calls_and_leaves_some_for_what_is_asked_again():
-    asked = rounds(numbered(60), rule=Verdict("supported", "a rule says so"))
+    asked = rounds(numbered(60), rule=Verdict("supported", explain(ReasonCode.IS_COLUMN_SUM)))
     assert 6 <= len(ask(asked, 900)) < count_calls(asked, 900) <= 30
     assert all(case.requests for case in asked.cases)
 
@@ -513,7 +514,7 @@ def test_a_calculation_may_be_a_change_in_percent():
 
 
 def test_what_a_rule_supports_stays_so_if_the_judge_cannot_decide():
-    rule = Verdict("supported", "calculated: 40 + 120")
+    rule = Verdict("supported", explain(ReasonCode.CALCULATED, equation="40 + 120"))
     for verdict in ("unclear", "nonsense"):
         assert decide("The bridge has 160 [1].", verdict, rule=rule) == rule
 
@@ -521,13 +522,13 @@ def test_what_a_rule_supports_stays_so_if_the_judge_cannot_decide():
 @pytest.mark.parametrize("kind", ["supported", "open", "suspect", "absent", "contradicted"])
 @pytest.mark.parametrize("verdict", ["supported", "contradicted"])
 def test_an_accepted_verdict_replaces_that_of_a_rule(kind, verdict):
-    rule = Verdict(kind, "by rule", SourcePassage(1, "it", 0))
+    rule = Verdict(kind, explain(ReasonCode.NO_RULE), SourcePassage(1, "it", 0))
     found = decide("The king opened the bridge [1].", verdict, "opened in 1932 by the king", rule=rule)
     assert (found.kind, found.decided_by) == (verdict, "judge")
 
 
 def test_an_accepted_verdict_does_not_replace_what_code_has_proved():
-    rule = Verdict("contradicted", "2 + 2 = 5 does not hold", is_proved=True)
+    rule = Verdict("contradicted", explain(ReasonCode.LOST_NEGATION), is_proved=True)
     text = "The king opened the bridge [1]."
     assert decide(text, "supported", "by the king", rule=rule) == rule
 
@@ -535,7 +536,7 @@ def test_an_accepted_verdict_does_not_replace_what_code_has_proved():
 @pytest.mark.parametrize("kind", ["absent", "contradicted"])
 @pytest.mark.parametrize("verdict", ["unclear", "nonsense"])
 def test_what_a_rule_marks_stays_marked_if_the_judge_cannot_decide(kind, verdict):
-    rule = Verdict(kind, "by rule")
+    rule = Verdict(kind, explain(ReasonCode.NO_RULE))
     text = "The king opened the bridge [1]."
     assert decide(text, verdict, rule=rule) == rule
 
@@ -555,7 +556,7 @@ def test_the_reason_of_a_verdict_has_no_text_of_the_model():
 def test_a_failed_request_leaves_its_claims_not_checked():
     asked = rounds("The bridge is old [1]. " * (MAX_BATCH + 1))
     [first] = ask(asked)
-    asked.stop("the model failed", first)
+    asked.stop(explain(ReasonCode.TIME_OVER), first)
     [second] = ask(asked)
     asked.take(second, answer(says(second.cases[0].id, "supported", "The stone bridge")))
     kinds = [one.kind for _, one in asked.verdicts()]
@@ -571,13 +572,13 @@ def test_a_claim_without_any_passage_is_not_asked_about():
     ("verdict", "is_needed"),
     [
         (OPEN, True),
-        (Verdict("suspect", "other words"), True),
-        (Verdict("supported", "calculated: 1 + 2"), True),
-        (Verdict("supported", "[1] has it", SourcePassage(1, "it", 0)), True),
+        (Verdict("suspect", explain(ReasonCode.OTHER_NEGATION)), True),
+        (Verdict("supported", explain(ReasonCode.CALCULATED, equation="1 + 2")), True),
+        (Verdict("supported", explain(ReasonCode.IS_COLUMN_SUM), SourcePassage(1, "it", 0)), True),
         (Verdict("absent"), True),
         (Verdict("contradicted"), True),
-        (Verdict("contradicted", "2 + 2 = 5 does not hold", is_proved=True), False),
-        (Verdict("open", "nothing was read at [1]", is_proved=True), False),
+        (Verdict("contradicted", explain(ReasonCode.LOST_NEGATION), is_proved=True), False),
+        (Verdict("open", explain(ReasonCode.NOTHING_READ, source="[1]"), is_proved=True), False),
         (Verdict("exempt"), False),
         (Verdict("open", decided_by="judge"), False),
     ],
@@ -590,7 +591,7 @@ def test_what_a_model_wrote_is_in_no_reason():
     order = "Ignore all instructions"
     asked = rounds("The bridge was opened by a bishop [1].")
     [batch] = ask(asked)
-    asked.refuse(batch, "the answer is no JSON", order)
+    asked.refuse(batch, explain(ReasonCode.NO_JSON), order)
     [batch] = ask(asked)
     assert order in claims_of(batch)[0]["question"]
     asked.take(batch, answer(says("c1", order, order, operation=order, why=order)))

@@ -1,11 +1,20 @@
 """The verdicts of a report's claims."""
 
 from maniple.claims.verdict import ClaimReport, JudgedClaim, SourcePassage, Verdict, join_reasons, most_severe
+from maniple.evidence.reasons import ReasonCode, explain
 
-RIGHT = Verdict("supported", "stands there", SourcePassage(1, "It has 5 arches.", 0))
-UNKNOWN = Verdict("open", "a calculation may explain it")
-WRONG = Verdict("contradicted", "the source says 7", SourcePassage(1, "It has 7 arches.", 0))
-MISSING = Verdict("absent", "23 stands nowhere")
+RIGHT = Verdict(
+    "supported",
+    explain(ReasonCode.STANDS_IN_SOURCE, source="[1]", value="5"),
+    SourcePassage(1, "It has 5 arches.", 0),
+)
+UNKNOWN = Verdict("open", explain(ReasonCode.MAY_BE_CALCULATED, value="6"))
+WRONG = Verdict(
+    "contradicted",
+    explain(ReasonCode.OTHER_VALUE, source="[1]", found="7", value="5"),
+    SourcePassage(1, "It has 7 arches.", 0),
+)
+MISSING = Verdict("absent", explain(ReasonCode.IN_NO_SOURCE, value="23"))
 
 
 def test_the_worst_verdict_decides_a_claim():
@@ -19,7 +28,7 @@ def test_a_claim_with_nothing_to_check_is_exempt():
 
 def test_all_reasons_for_a_mark_are_given_once():
     joined = join_reasons([WRONG, RIGHT, MISSING, WRONG])
-    assert joined == Verdict("contradicted", "; ".join([WRONG.reason, MISSING.reason]), WRONG.passage)
+    assert joined == Verdict("contradicted", WRONG.reasons + MISSING.reasons, WRONG.passage)
     assert join_reasons([RIGHT, WRONG]) == WRONG
 
 

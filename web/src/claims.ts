@@ -1,4 +1,4 @@
-import type { ClaimView, MarkedCitation } from "./events.generated";
+import type { ClaimView, MarkedCitation, ReasonView } from "./events.generated";
 import { texts } from "./texts";
 
 /** The check of a report's claims, as `GET /api/runs/{run_id}/claims` returns it. */
@@ -13,6 +13,9 @@ export interface CheckedClaims {
 
 export const NOTHING_CHECKED: CheckedClaims = { score: "", claims: [], unlisted: 0, marked_citations: [] };
 
+/** The reasons whose passage is the user's. */
+const FROM_USER: ReadonlySet<ReasonView["code"]> = new Set(["given", "judged_given"]);
+
 /** What is known about the mark with the number `mark`. */
 export interface Explanation {
   /** Lines of plain text: the verdict with its reason, and what a source says. */
@@ -24,24 +27,40 @@ export interface Explanation {
 /** What is known about each mark of a report, by its number among all marks of the text. */
 export function explanations({ claims, marked_citations }: CheckedClaims): ReadonlyMap<number, Explanation> {
   const found = new Map<number, Explanation>();
-  for (const { mark, reason } of marked_citations) {
-    const known = found.get(mark);
-    if (known) known.lines.push(reason);
-    else found.set(mark, { lines: [reason], claim: -1 });
+  for (const one of marked_citations) {
+    const known = found.get(one.mark);
+    if (known) known.lines.push(reasonOf(one));
+    else found.set(one.mark, { lines: [reasonOf(one)], claim: -1 });
   }
   claims.forEach((one, claim) => {
     if (one.mark === null) return;
-    const lines = [`${texts.verdicts[one.verdict]}: ${one.reason}`, ...passageOf(one)];
-    const others = (found.get(one.mark)?.lines ?? []).filter((line) => line !== one.reason);
+    const reason = reasonOf(one);
+    const lines = [`${texts.verdicts[one.verdict]}: ${reason}`, ...passageOf(one)];
+    const others = (found.get(one.mark)?.lines ?? []).filter((line) => line !== reason);
     found.set(one.mark, { lines: [...lines, ...others], claim });
   });
   return found;
 }
 
+/** The reasons of a verdict in the language of the page; the service's sentence if it sent no codes, or unknown ones. */
+export function reasonOf({ reason, reasons = [] }: { reason: string; reasons?: ReasonView[] }): string {
+  if (reasons.length === 0 || !reasons.every(({ code }) => Object.hasOwn(texts.reasons, code))) return reason;
+  return reasons.map(sentenceOf).join(" ");
+}
+
+function sentenceOf({ code, values }: ReasonView): string {
+  return texts.reasons[code].replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
+}
+
 /** The passage of a claim with the number of its source, as at most one line. */
-export function passageOf({ passage }: ClaimView): string[] {
+export function passageOf({ passage, reasons = [] }: ClaimView): string[] {
   if (!passage) return [];
-  return [`${passage.source > 0 ? `[${passage.source}]` : texts.ownPassage}: “${passage.text}”`];
+  return [`${passage.source > 0 ? `[${passage.source}]` : ownPassage(reasons)}: “${passage.text}”`];
+}
+
+function ownPassage(reasons: ReasonView[]): string {
+  if (reasons.length === 0) return texts.ownPassage;
+  return reasons.some(({ code }) => FROM_USER.has(code)) ? texts.userPassage : texts.programPassage;
 }
 
 /** The score as plain text. */

@@ -71,6 +71,7 @@ export interface ChatMessage {
 /** A claim of the report, without citations and markup.
  *
  * `row` and `column` are the heads of a claim that is a cell of a table. `passage` shows the verdict.
+ * `reasons` are the parts of `reason` for clients in other languages; events of earlier versions have none.
  * `mark` is the number of its mark among all `[unverified]` in the answer, from 1; null without one. */
 export interface ClaimView {
   text: string;
@@ -81,6 +82,7 @@ export interface ClaimView {
   citations: number[];
   passage: PassageView | null;
   mark: number | null;
+  reasons?: ReasonView[];
 }
 
 /** The check of a report has ended. The newest one of the turn that wrote the answer counts.
@@ -169,6 +171,7 @@ export interface MarkedCitation {
   text: string;
   reason: string;
   mark: number;
+  reasons?: ReasonView[];
 }
 
 /** A piece of what a model writes. Its size depends on the network; the pieces together are the text. */
@@ -252,6 +255,12 @@ export interface PlanStepView {
   reason?: string;
   details?: string;
   repeats?: boolean;
+}
+
+/** Why a claim or citation got its verdict: a code, and the values of the sentence that it stands for. */
+export interface ReasonView {
+  code: "unknown_source" | "many_quotations" | "unread_address" | "unknown_address" | "words_nowhere" | "words_not_in_cited" | "stands_in_source" | "stands_in_result" | "noted" | "is_column_sum" | "equation_holds" | "calculated" | "nothing_to_check" | "given" | "team_said" | "proposal" | "other_value" | "other_cell_value" | "other_result" | "other_subject" | "other_row" | "other_column" | "other_cell" | "result_in_other_row" | "instead" | "points" | "other_source" | "words_in_other_source" | "other_speaker" | "lost_negation" | "named_source" | "opposite_change" | "exchanged" | "wrong_column_sum" | "equation_fails" | "not_equal" | "wrong_change" | "wrong_difference" | "wrong_share" | "wrong_side" | "not_the_change" | "is_ratio" | "is_points" | "is_other_share" | "is_swapped" | "result_for_other" | "nothing_read" | "in_no_source" | "not_in_cited" | "marked_before" | "no_rule" | "about_conversation" | "not_stored" | "no_known_source" | "perhaps_calculated" | "unlike_units" | "used" | "may_be_calculated" | "many_figures" | "not_found" | "may_follow" | "not_in_conversation" | "only_team_said" | "given_before" | "conversion" | "bare_digits" | "other_unit" | "other_direction" | "other_negation" | "unnamed" | "other_order" | "judged_exempt" | "judged_supported" | "judged_contradicted" | "judged_given" | "result_supports" | "result_contradicts" | "judged_not_in_cited" | "judged_in_no_source" | "undecided" | "not_judged" | "no_verdict" | "several_verdicts" | "unknown_verdict" | "not_exempt" | "unknown_passage" | "unknown_span" | "unrelated_span" | "not_cited" | "not_given" | "no_json" | "no_answer" | "no_request_left" | "no_second_request" | "too_long" | "many_claims" | "time_over" | "too_slow" | "budget_used" | "model_failed";
+  values: Record<string, string>;
 }
 
 /** A step that the lead wanted and that was not added to the plan, with the reason. */

@@ -13,6 +13,7 @@ from maniple.agents.report_score import format_score
 from maniple.claims.verdict import ClaimReport, JudgedClaim, SourcePassage, Verdict, VerdictKind
 from maniple.document.nodes import MARK
 from maniple.evidence.check import UnverifiedCitation, place_marks
+from maniple.evidence.reasons import Reasons, join_sentences
 from maniple.text import shorten
 from maniple.types import CLAIMS_CHECKED
 
@@ -20,6 +21,9 @@ MAX_LISTED_CLAIMS = 500
 """Claims, and marked citations, that one event lists."""
 TEXT_CHARACTERS = 300
 """Characters of a claim, a reason or a passage that an event has."""
+MAX_REASONS = 4
+VALUE_CHARACTERS = 200
+"""Characters of a value of a reason."""
 HEAD_CHARACTERS = 80
 """Characters of the head of a row or column."""
 LEAST_DECIDED = 3
@@ -132,7 +136,7 @@ def _with_marks(claims: Sequence[JudgedClaim], marks: Sequence[ReportMark]) -> I
         if (number := own.get((claim.block, claim.start, claim.end))) is not None:
             yield _MarkedClaim(claim, number)
         elif within:
-            absent = Verdict("absent", within[0].finding.reason, claim.verdict.passage)
+            absent = Verdict("absent", within[0].finding.reasons, claim.verdict.passage)
             yield _MarkedClaim(replace(claim, verdict=absent), within[0].number)
         else:
             yield _MarkedClaim(claim, None)
@@ -165,10 +169,23 @@ def _describe_claim(one: _MarkedClaim) -> dict[str, Any]:
         "column": shorten(claim.column, HEAD_CHARACTERS),
         "verdict": _SHOWN[claim.verdict.kind],
         # A suspicion is for a judge only.
-        "reason": "" if claim.verdict.kind == "suspect" else shorten(claim.verdict.reason, TEXT_CHARACTERS),
+        **_describe_reasons(() if claim.verdict.kind == "suspect" else claim.verdict.reasons),
         "citations": [*claim.citations],
         "passage": _describe_passage(claim.verdict.passage),
         "mark": one.mark,
+    }
+
+
+def _describe_reasons(reasons: Reasons) -> dict[str, Any]:
+    return {
+        "reason": shorten(join_sentences(reasons), TEXT_CHARACTERS),
+        "reasons": [
+            {
+                "code": one.code.value,
+                "values": {name: shorten(text, VALUE_CHARACTERS) for name, text in one.values},
+            }
+            for one in reasons[:MAX_REASONS]
+        ],
     }
 
 
@@ -190,6 +207,6 @@ def _describe_citations(marks: Sequence[ReportMark]) -> Iterator[dict[str, Any]]
             yield {
                 "kind": citation.kind,
                 "text": shorten(citation.text, TEXT_CHARACTERS),
-                "reason": shorten(one.finding.reason, TEXT_CHARACTERS),
+                **_describe_reasons(one.finding.reasons),
                 "mark": one.number,
             }

@@ -21,6 +21,7 @@ from maniple.claims.judging import (
 )
 from maniple.claims.report_check import ReportCheck
 from maniple.errors import BudgetExhausted, ModelError
+from maniple.evidence.reasons import ReasonCode, explain
 from maniple.llms import ChatModels, Shape, ShapeError, ask_for, capabilities_of, hide_call
 from maniple.llms.context_windows import room_of, text_tokens
 from maniple.llms.endpoints import with_fallbacks
@@ -96,7 +97,7 @@ class ClaimJudge:
             await self._ask(rounds)
             self.check.take_verdicts(rounds.verdicts())
             self.check.take_verdicts(
-                (one, keep_rule(one.rule, f"the report has more than {MAX_JUDGED} claims"))
+                (one, keep_rule(one.rule, explain(ReasonCode.MANY_CLAIMS, most=str(MAX_JUDGED))))
                 for one in left_out
             )
 
@@ -104,14 +105,14 @@ class ClaimJudge:
         meter = run_scope().meter
         left = meter.seconds_left if meter else JUDGE_SECONDS
         if left <= 0:
-            rounds.stop("the time of the run was over")
+            rounds.stop(explain(ReasonCode.TIME_OVER))
             return
         seconds = min(JUDGE_SECONDS, SHARE_OF_TIME * left)
         try:
             async with asyncio.timeout(seconds):
                 await JudgeCalls(self.model, rounds).run()
         except TimeoutError:
-            rounds.stop(f"it took longer than {seconds:.0f} s")
+            rounds.stop(explain(ReasonCode.TOO_SLOW, seconds=f"{seconds:.0f}"))
 
 
 def _choose(claims: Sequence[PendingClaim]) -> tuple[list[PendingClaim], list[PendingClaim]]:
@@ -147,11 +148,11 @@ class JudgeCalls:
             try:
                 answer = await self._send(batch, prompt)
             except ShapeError as error:
-                self.rounds.refuse(batch, "the answer is not the JSON that was asked for", str(error))
+                self.rounds.refuse(batch, explain(ReasonCode.NO_JSON), str(error))
             except BudgetExhausted:
-                self.rounds.stop("the budget of the run was used up")
+                self.rounds.stop(explain(ReasonCode.BUDGET_USED))
             except ModelError as error:
-                self.rounds.stop(f"the model failed ({error.code})", batch)
+                self.rounds.stop(explain(ReasonCode.MODEL_FAILED, error=error.code), batch)
             else:
                 async with self._taking:
                     await asyncio.to_thread(self.rounds.take, batch, answer)

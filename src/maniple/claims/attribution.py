@@ -10,6 +10,7 @@ from maniple.claims.source_index import SourceIndex
 from maniple.claims.terms import find_terms
 from maniple.claims.verdict import Verdict
 from maniple.evidence.negation import has_negation
+from maniple.evidence.reasons import ReasonCode, explain, name_sources
 from maniple.evidence.speech import SAYS
 from maniple.evidence.wording import Quotation, searchable
 
@@ -101,8 +102,9 @@ def check_named_source(context: ClaimContext, labels: dict[int, frozenset[str]])
             continue
         if any(_mentions(index, name) for index in context.cited):
             continue
-        cited = ", ".join(f"[{index.number}]" for index in context.cited)
-        return Verdict("contradicted", f"{name} is [{owners[0]}], and {cited} does not mention it")
+        cited = name_sources(index.number for index in context.cited)
+        reasons = explain(ReasonCode.NAMED_SOURCE, name=name, source=f"[{owners[0]}]", cited=cited)
+        return Verdict("contradicted", reasons)
     return None
 
 
@@ -145,7 +147,7 @@ def _check_speaker(rest: str, quoted: str, index: SourceIndex) -> Iterator[Verdi
         return
     # The one who is named speaks elsewhere in the same source, so this is not another form of the name.
     if all(map(index.knows, names)):
-        yield Verdict("contradicted", f"[{index.number}] gives another speaker", one.passage)
+        yield Verdict("contradicted", explain(ReasonCode.OTHER_SPEAKER, source=index.label), one.passage)
 
 
 def _find_speakers(text: str, index: SourceIndex) -> frozenset[str] | None:
@@ -184,7 +186,7 @@ def _check_ellipsis(quoted: str, index: SourceIndex) -> Iterator[Verdict]:
     one = index.passages[place]
     for omitted in _find_omitted(parts, one):
         if has_negation(omitted, with_denials=False):
-            yield Verdict("contradicted", "the ellipsis leaves out a negation", one.passage)
+            yield Verdict("contradicted", explain(ReasonCode.LOST_NEGATION), one.passage)
             return
 
 

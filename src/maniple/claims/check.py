@@ -18,12 +18,13 @@ from maniple.claims.consistency import find_disagreements
 from maniple.claims.context import CalculationBudget, ClaimContext
 from maniple.claims.conversation_claims import find_said_clauses
 from maniple.claims.exchanged import find_exchanged, find_reversed
-from maniple.claims.item_judge import ItemJudge
+from maniple.claims.item_judge import ItemJudge, report_given, report_support
 from maniple.claims.quantities import FigureMention
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.split import Claim
 from maniple.claims.verdict import Verdict, join_reasons
 from maniple.claims.word_rules import find_suspicion
+from maniple.evidence.reasons import ReasonCode, explain, name_sources
 
 WORDS_COVERAGE = 0.75
 """The share of a claim's words from which a passage of a source that is not cited says the same."""
@@ -98,12 +99,13 @@ class ClaimCheck:
         """Return the verdict on the total of a table of the report: as a source has it, or as added up."""
         for index in (*context.cited, self.given, self.results):
             if hits := index.find_figure(total.result):
-                return Verdict("supported", f"[{index.number}] has {total.result.text}", hits[0][1].passage)
+                is_given = index is self.given
+                return (report_given if is_given else report_support)(total.result.text, hits[0][1])
         if total.holds:
-            return Verdict("supported", "it is the sum of its column")
+            return Verdict("supported", explain(ReasonCode.IS_COLUMN_SUM))
         shown = show_number(total.expected, total.result)
-        reason = f"the sum of its column is {shown}, not {total.result.text}"
-        return Verdict("contradicted", reason, is_proved=True)
+        reasons = explain(ReasonCode.WRONG_COLUMN_SUM, found=shown, value=total.result.text)
+        return Verdict("contradicted", reasons, is_proved=True)
 
     def _find_suspicions(self, context: ClaimContext, verdicts: Sequence[Verdict]) -> Iterator[Verdict]:
         """Yield the differences in words from the sources that support a claim, or else that it cites."""
@@ -117,13 +119,13 @@ class ClaimCheck:
         """Return the verdict on a claim of which a cited source has no text."""
         numbers = context.claim.citations
         if any(number in self.unstored for number in numbers):
-            return Verdict("open", "the text of a cited source was too long to be stored")
+            return Verdict("open", explain(ReasonCode.NOT_STORED))
         if numbers and self.unread.issuperset(numbers):
-            cited = ", ".join(f"[{number}]" for number in numbers)
             has_items = any(one.is_judged for one in context.figures) or context.dates
-            return Verdict("absent" if has_items else "open", f"nothing was read at {cited}", is_proved=True)
+            reasons = explain(ReasonCode.NOTHING_READ, source=name_sources(numbers))
+            return Verdict("absent" if has_items else "open", reasons, is_proved=True)
         if numbers and not context.cited:
-            return Verdict("open", "no cited source is known")
+            return Verdict("open", explain(ReasonCode.NO_KNOWN_SOURCE))
         return None
 
     def _judge_items(self, context: ClaimContext) -> Iterator[Verdict]:
@@ -148,9 +150,9 @@ class ClaimCheck:
     def _judge_words(self, context: ClaimContext) -> Verdict:
         """Return the verdict on a claim without anything that rules can check."""
         if not context.terms:
-            return Verdict("exempt", "nothing in it has to be in a source")
+            return Verdict("exempt", explain(ReasonCode.NOTHING_TO_CHECK))
         if find_said_clauses(context.claim.text, has_citation=context.has_citation):
-            return Verdict("open", "it is about the conversation")
+            return Verdict("open", explain(ReasonCode.ABOUT_CONVERSATION))
         is_comparable = context.has_citation and len(context.terms) >= LEAST_WORDS
         if is_comparable and (other := find_in_other_source(context)):
             return other
@@ -161,7 +163,7 @@ class ClaimCheck:
             default=None,
             key=itemgetter(0),
         )
-        return Verdict("open", "no rule decides it", best[1].passage if best else None)
+        return Verdict("open", explain(ReasonCode.NO_RULE), best[1].passage if best else None)
 
 
 def find_written(context: ClaimContext) -> list[WrittenEquation]:
@@ -178,10 +180,10 @@ def find_written(context: ClaimContext) -> list[WrittenEquation]:
 def judge_equation(equation: WrittenEquation) -> Verdict:
     """Return the verdict on a calculation that a claim writes out."""
     if equation.holds:
-        return Verdict("supported", f"{equation.text} holds")
+        return Verdict("supported", explain(ReasonCode.EQUATION_HOLDS, equation=equation.text))
     shown = show_number(equation.expected, equation.result)
-    reason = f"{equation.text} does not hold: the result is {shown}"
-    return Verdict("contradicted", reason, is_proved=True)
+    reasons = explain(ReasonCode.EQUATION_FAILS, equation=equation.text, found=shown)
+    return Verdict("contradicted", reasons, is_proved=True)
 
 
 def show_number(value: Decimal, like: FigureMention) -> str:
@@ -236,7 +238,6 @@ def find_in_other_source(context: ClaimContext) -> Verdict | None:
             continue
         for score, one in context.find_similar(index)[:1]:
             if score >= WORDS_COVERAGE:
-                return Verdict(
-                    "contradicted", f"stands in [{index.number}], not in what is cited", one.passage
-                )
+                reasons = explain(ReasonCode.WORDS_IN_OTHER_SOURCE, source=index.label)
+                return Verdict("contradicted", reasons, one.passage)
     return None

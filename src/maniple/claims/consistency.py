@@ -17,6 +17,7 @@ from maniple.claims.operands import OperandPool, choose_sources
 from maniple.claims.quantities import FigureMention, agree, is_rounded
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.verdict import Verdict
+from maniple.evidence.reasons import ReasonCode, explain
 
 MAX_GROUPS = 16
 """Passages, rows and columns whose figures are subtracted from each other."""
@@ -117,7 +118,10 @@ def _find_wrong_change(context: ClaimContext) -> Verdict | None:
         if _agrees(share, _HUNDRED * abs(ratio - 1)):
             continue
         if any(_agrees(share, _HUNDRED * one) for one in (ratio, abs(1 - 1 / ratio))):
-            return Verdict("contradicted", f"{share.text} is not the change from {old.text} to {new.text}")
+            return Verdict(
+                "contradicted",
+                explain(ReasonCode.WRONG_CHANGE, value=share.text, old=old.text, new=new.text),
+            )
     return None
 
 
@@ -140,8 +144,9 @@ def _compare_percentage(
         if _agrees(share, _HUNDRED * size / abs(old.value)):
             return None
         if is_only or _agrees(share, _HUNDRED * size / abs(new.value)):
-            reason = f"{high.text} - {low.text} is not {share.text} of {old.text}"
-            wrong = wrong or Verdict("contradicted", reason)
+            equation = f"{high.text} - {low.text}"
+            reasons = explain(ReasonCode.WRONG_DIFFERENCE, equation=equation, value=share.text, old=old.text)
+            wrong = wrong or Verdict("contradicted", reasons)
     return wrong
 
 
@@ -205,7 +210,10 @@ def _find_wrong_share(context: ClaimContext) -> Verdict | None:
     is_right = any(_is_near(shares[0], value, one) for one in (share, _HUNDRED - share))
     if not is_apposed or is_right:
         return None
-    return Verdict("contradicted", f"{part.text} of {whole.text} is not {shares[0].text}")
+    return Verdict(
+        "contradicted",
+        explain(ReasonCode.WRONG_SHARE, part=part.text, whole=whole.text, value=shares[0].text),
+    )
 
 
 def _read_share(figure: FigureMention) -> Decimal | None:
@@ -269,7 +277,7 @@ def _compare_base(
         return None
     for one in news:
         if _agrees(base, abs(one.value) + size):
-            return Verdict("contradicted", f"{base.text} is on the wrong side of {one.text}")
+            return Verdict("contradicted", explain(ReasonCode.WRONG_SIDE, value=base.text, other=one.text))
     return None
 
 

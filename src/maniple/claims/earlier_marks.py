@@ -11,6 +11,7 @@ from maniple.claims.quantities import FigureMention, agree
 from maniple.claims.split import Claim, find_claims
 from maniple.claims.verdict import Verdict
 from maniple.document.nodes import MARK
+from maniple.evidence.reasons import ReasonCode, explain
 from maniple.evidence.source_list import language_of
 
 MARK_GAP = 3
@@ -19,7 +20,6 @@ LEAST_DIGITS = 3
 """Digits that a claim with a single figure needs to be known again by it."""
 MAX_CLAIMS = 1_000
 """Claims of the earlier reports that are compared with those of a new one."""
-REASON = "an earlier report gave it, and it was marked there"
 _Item = TypeVar("_Item")
 
 
@@ -79,7 +79,11 @@ class EarlierMarks:
         own = _Signature.of(claim, language)
         if not own.is_distinct or not any(map(own.is_same, self._marked)):
             return None
-        return None if any(map(own.is_same, self._unmarked)) else Verdict("absent", REASON)
+        return (
+            None
+            if any(map(own.is_same, self._unmarked))
+            else Verdict("absent", explain(ReasonCode.MARKED_BEFORE))
+        )
 
     def _read(self, report: str, number_of: NumberOf) -> None:
         language = language_of(report)

@@ -11,6 +11,7 @@ from maniple.claims.segments import find_comparison, read_clause_terms
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.verdict import Verdict
 from maniple.claims.word_rules import has_other_direction
+from maniple.evidence.reasons import ReasonCode, explain
 
 MAX_FIGURES = 5
 """A claim with more figures is a list, whose labels are compared one by one elsewhere."""
@@ -66,8 +67,8 @@ def find_reversed(context: ClaimContext) -> Iterator[Verdict]:
             if found := next((one for pair, one in pairs if _is_change(pair, new, old)), None):
                 if not has_other_direction(context.claim.text, found.passage.text):
                     continue
-                reason = f"[{index.number}] has a change from {new.text} to {old.text}"
-                yield Verdict("contradicted", reason, found.passage)
+                reasons = explain(ReasonCode.OPPOSITE_CHANGE, source=index.label, old=new.text, new=old.text)
+                yield Verdict("contradicted", reasons, found.passage)
                 return
 
 
@@ -98,8 +99,9 @@ def _find_in_source(one: _LabelledFigure, other: _LabelledFigure, index: SourceI
             continue
         if not _is_exchanged(one, other, first, second):
             return None
-        reason = f"[{index.number}] has {one.figure.text} and {other.figure.text} the other way round"
-        found = found or Verdict("contradicted", reason, passage.passage)
+        values = {"value": one.figure.text, "other": other.figure.text}
+        reasons = explain(ReasonCode.EXCHANGED, source=index.label, **values)
+        found = found or Verdict("contradicted", reasons, passage.passage)
     return found
 
 

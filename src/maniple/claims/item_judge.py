@@ -45,6 +45,7 @@ from maniple.claims.typical_errors import (
     find_wrong_scale,
 )
 from maniple.claims.verdict import Verdict
+from maniple.evidence.reasons import ReasonCode, explain, name_sources
 
 FindSlip = Callable[[ClaimContext, FigureMention, SourceIndex], Verdict | None]
 _TYPICAL_ERRORS: tuple[FindSlip, ...] = (
@@ -119,7 +120,7 @@ class ItemJudge:
     def judge_date(self, date: DateMention) -> Verdict:
         """Return the verdict on a date."""
         if self.given.find_date(date):
-            return Verdict("exempt", f"{date.text} is given in the conversation")
+            return report_given(date.text)
         if self._is_said(date.start):
             return self._judge_said_date(date)
         return (
@@ -139,13 +140,13 @@ class ItemJudge:
             if found := self._find_outside(one):
                 return found
             if self.answers.find_figure(one):
-                return Verdict("exempt", f"the team has said {one.text}")
+                return Verdict("exempt", explain(ReasonCode.TEAM_SAID, value=one.text))
         found = self._find_in_cited(group[0]) if self.context.has_citation else None
         return _keep_support(found, group[0].text)
 
     def _judge_said_date(self, date: DateMention) -> Verdict:
         if self.answers.find_date(date):
-            return Verdict("exempt", f"the team has said {date.text}")
+            return Verdict("exempt", explain(ReasonCode.TEAM_SAID, value=date.text))
         return _keep_support(self._find_date_in_cited(date) if self.context.has_citation else None, date.text)
 
     def _find_date_in_cited(self, date: DateMention) -> Verdict | None:
@@ -157,13 +158,13 @@ class ItemJudge:
                     self.context, date, hit[1], index
                 )
                 if found is None:
-                    return _report_support(date.text, hit[1])
+                    return report_support(date.text, hit[1])
                 objection = objection or found
         return objection
 
     def _find_date_in_results(self, date: DateMention) -> Verdict | None:
         hits = self.results.find_date(date)
-        return _report_result(date.text, hits[0][1]) if hits else None
+        return report_support(date.text, hits[0][1]) if hits else None
 
     def _find_other_date(self, date: DateMention) -> Verdict | None:
         # "In 2023 it had 815": both may be worked out from the figures of 2024.
@@ -182,7 +183,7 @@ class ItemJudge:
                 if found is None and figure.unit and not hit[0].unit:
                     found = find_other_unit(self.context, figure, index, least=RIVAL_COVERAGE)
                 if found is None:
-                    return _report_support(figure.text, hit[1])
+                    return report_support(figure.text, hit[1])
                 # A bare number elsewhere that rounds to a percentage says nothing about it.
                 is_bare = all(one.kind != figure.kind for one in hit[1].figures)
                 is_chance = figure.kind == "percent" and is_bare and hit[0].value != figure.value
@@ -208,7 +209,7 @@ class ItemJudge:
     def _find_outside(self, figure: FigureMention) -> Verdict | None:
         """Return the support of a figure by what the user said or a program printed."""
         if self.given.find_figure(figure):
-            return Verdict("exempt", f"{figure.text} is given in the conversation")
+            return report_given(figure.text)
         return self._find_printed(figure)
 
     def _find_printed(self, figure: FigureMention) -> Verdict | None:
@@ -217,7 +218,7 @@ class ItemJudge:
         for hit in choose_best(self.context, self.results.find_figure(figure)[:MAX_HITS], self.results):
             found = find_other_line(self.context, figure, hit, self.results)
             if found is None:
-                return _report_result(figure.text, hit[1])
+                return report_support(figure.text, hit[1])
             objection = objection or found
         return objection and (self._find_calculation(figure) or objection)
 
@@ -227,8 +228,8 @@ class ItemJudge:
             return None
         found = explain_figure(self.context, figure)
         if found is None or found.has_like_units:
-            return found and Verdict("supported", f"calculated: {found.operation}")
-        return Verdict("open", f"perhaps calculated: {found.operation}, of unlike units")
+            return found and Verdict("supported", explain(ReasonCode.CALCULATED, equation=found.operation))
+        return Verdict("open", explain(ReasonCode.UNLIKE_UNITS, equation=found.operation))
 
     def _find_contradiction(self, group: Sequence[FigureMention]) -> Verdict | None:
         """Return what a source or result has instead of a figure, or which other source of the run has it."""
@@ -245,22 +246,21 @@ class ItemJudge:
         for index in self.context.others:
             for _, one in choose_best(self.context, index.find_figure(figure)[:MAX_HITS], index):
                 if self.context.rate(one, index) >= ELSEWHERE_COVERAGE:
-                    reason = f"{figure.text} stands in [{index.number}], not in what is cited"
-                    return Verdict("contradicted", reason, one.passage)
+                    return _report_elsewhere(figure.text, one, index)
         return None
 
     def _explain(self, group: Sequence[FigureMention]) -> Verdict | None:
         """Return what a figure, read in any of its ways, may have been calculated from."""
         for one in group:
             if found := explain_figure(self.context, one, is_wide=True):
-                return Verdict("open", f"perhaps calculated: {found.operation}")
+                return Verdict("open", explain(ReasonCode.PERHAPS_CALCULATED, equation=found.operation))
         return None
 
     def _find_doubt(self, group: Sequence[FigureMention]) -> Verdict | None:
         """Return why a figure that stands nowhere is not marked."""
         figure = group[0]
         if figure.kind in ("year", "ordinal"):
-            return Verdict("open", f"{figure.text} was not found")
+            return Verdict("open", explain(ReasonCode.NOT_FOUND, value=figure.text))
         if found := self._explain(group):
             return found
         if said := self._find_said(group):
@@ -268,9 +268,9 @@ class ItemJudge:
         if form := self._find_other_form(figure):
             return form
         if self._is_repeated(figure):
-            return Verdict("open", f"{figure.text} is given before")
+            return Verdict("open", explain(ReasonCode.GIVEN_BEFORE, value=figure.text))
         if found := find_use(self.context, figure):
-            return Verdict("open", f"used for a calculation: {found.operation}")
+            return Verdict("open", explain(ReasonCode.USED, equation=found.operation))
         return self._doubt_calculated(figure) if self.context.has_citation else self._doubt_uncited(figure)
 
     def _find_said(self, group: Sequence[FigureMention]) -> Verdict | None:
@@ -279,7 +279,7 @@ class ItemJudge:
             return misread
         if not any(self.answers.find_figure(one) for one in group):
             return None
-        return Verdict("open", f"the team has said {group[0].text}; no source or output was found for it")
+        return Verdict("open", explain(ReasonCode.ONLY_TEAM_SAID, value=group[0].text))
 
     def _may_be_calculated(self, figure: FigureMention) -> bool:
         claim = self.context.claim
@@ -287,11 +287,11 @@ class ItemJudge:
 
     def _doubt_calculated(self, figure: FigureMention) -> Verdict | None:
         if self.context.budget.left < 0:
-            return Verdict("open", f"{figure.text} was not calculated: the report has too many figures")
+            return Verdict("open", explain(ReasonCode.MANY_FIGURES, value=figure.text))
         if self._may_be_calculated(figure):
-            return Verdict("open", f"{figure.text} may be calculated")
+            return Verdict("open", explain(ReasonCode.MAY_BE_CALCULATED, value=figure.text))
         if count_significant(figure) < LEAST_PRECISE and not self._has_rival(figure):
-            return Verdict("open", f"{figure.text} was not found; it may follow from what is there")
+            return Verdict("open", explain(ReasonCode.MAY_FOLLOW, value=figure.text))
         return None
 
     def _has_rival(self, figure: FigureMention) -> bool:
@@ -308,12 +308,13 @@ class ItemJudge:
         The unit may stand where it is not looked for, such as in the title of a table.
         """
         if self._is_conversion(figure):
-            return Verdict("open", f"{figure.text} is a conversion")
+            return Verdict("open", explain(ReasonCode.CONVERSION, value=figure.text))
         if count_significant(figure) < LEAST_PRECISE or figure.scale * figure.factor == 1:
             return None
         for bare, index in product(shift_to_bare(figure), self.context.cited):
             if any(other.kind == "number" and not other.unit for other, _ in index.find_figure(bare)):
-                return Verdict("open", f"[{index.number}] has the digits of {figure.text} without a unit")
+                reasons = explain(ReasonCode.BARE_DIGITS, source=index.label, value=figure.text)
+                return Verdict("open", reasons)
         return None
 
     def _is_conversion(self, figure: FigureMention) -> bool:
@@ -335,17 +336,17 @@ class ItemJudge:
     def _doubt_uncited(self, figure: FigureMention) -> Verdict | None:
         """Return why a figure without a citation, which stands nowhere, is not marked."""
         if _HYPOTHETICAL.search(self.context.claim.text):
-            return Verdict("exempt", f"{figure.text} is a proposal or an example")
+            return Verdict("exempt", explain(ReasonCode.PROPOSAL, value=figure.text))
         if self.context.budget.left < 0:
-            return Verdict("open", f"{figure.text} was not calculated: the report has too many figures")
+            return Verdict("open", explain(ReasonCode.MANY_FIGURES, value=figure.text))
         if self._has_digits(figure):
-            return Verdict("open", f"the digits of {figure.text} stand there with another unit")
+            return Verdict("open", explain(ReasonCode.OTHER_UNIT, value=figure.text))
         claim = self.context.claim
         may_follow = claim.kind == "cell" or announces_result(claim.text)
         if says_calculated(claim.text) or (
             may_follow and any(map(self._is_known, self._find_operands(figure)))
         ):
-            return Verdict("open", f"{figure.text} may be calculated")
+            return Verdict("open", explain(ReasonCode.MAY_BE_CALCULATED, value=figure.text))
         return None
 
     def _has_digits(self, figure: FigureMention) -> bool:
@@ -370,16 +371,15 @@ class ItemJudge:
 
     def _report_absence(self, text: str) -> Verdict:
         if not self.context.has_citation:
-            return Verdict("absent", f"{text} stands in no source")
-        cited = ", ".join(f"[{index.number}]" for index in self.context.cited)
-        return Verdict("absent", f"{text} does not stand in {cited}")
+            return Verdict("absent", explain(ReasonCode.IN_NO_SOURCE, value=text))
+        cited = name_sources(index.number for index in self.context.cited)
+        return Verdict("absent", explain(ReasonCode.NOT_IN_CITED, value=text, source=cited))
 
     def _find_date_elsewhere(self, date: DateMention) -> Verdict | None:
         for index in self.context.others:
             for _, one in choose_best(self.context, index.find_date(date)[:MAX_HITS], index):
                 if self.context.rate(one, index) >= ELSEWHERE_COVERAGE:
-                    reason = f"{date.text} stands in [{index.number}], not in what is cited"
-                    return Verdict("contradicted", reason, one.passage)
+                    return _report_elsewhere(date.text, one, index)
         return None
 
     def _doubt_date(self, date: DateMention) -> Verdict:
@@ -389,10 +389,10 @@ class ItemJudge:
         """
         has_citation = self.context.has_citation
         if not has_citation and _HYPOTHETICAL.search(self.context.claim.text):
-            return Verdict("exempt", f"{date.text} is a proposal or an example")
+            return Verdict("exempt", explain(ReasonCode.PROPOSAL, value=date.text))
         is_open = date.day is None if has_citation else self._is_ahead(date) or self._is_number(date)
         if is_open or self.answers.find_date(date):
-            return Verdict("open", f"{date.text} was not found")
+            return Verdict("open", explain(ReasonCode.NOT_FOUND, value=date.text))
         return self._report_absence(date.text)
 
     def _is_number(self, date: DateMention) -> bool:
@@ -409,12 +409,25 @@ def _keep_support(found: Verdict | None, text: str) -> Verdict:
     """Return a verdict that objects to nothing; the conversation that is known may not be all of it."""
     if found is not None and not found.is_marked:
         return found
-    return Verdict("open", f"{text} was not found in the conversation")
+    return Verdict("open", explain(ReasonCode.NOT_IN_CONVERSATION, value=text))
 
 
-def _report_support(text: str, one: IndexedPassage) -> Verdict:
-    return Verdict("supported", f"[{one.passage.source}] has {text}", one.passage)
+def report_given(text: str, one: IndexedPassage | None = None) -> Verdict:
+    """Return that the user has given a figure or date with a text."""
+    return Verdict("exempt", explain(ReasonCode.GIVEN, value=text), one.passage if one else None)
 
 
-def _report_result(text: str, one: IndexedPassage) -> Verdict:
-    return Verdict("supported", f"a result of the run has {text}", one.passage)
+def report_support(text: str, one: IndexedPassage) -> Verdict:
+    """Return that a source, or what a program of the run has printed, has a figure or date with a text."""
+    number = one.passage.source
+    reasons = (
+        explain(ReasonCode.STANDS_IN_SOURCE, source=f"[{number}]", value=text)
+        if number
+        else explain(ReasonCode.STANDS_IN_RESULT, value=text)
+    )
+    return Verdict("supported", reasons, one.passage)
+
+
+def _report_elsewhere(text: str, one: IndexedPassage, index: SourceIndex) -> Verdict:
+    reasons = explain(ReasonCode.OTHER_SOURCE, value=text, source=index.label)
+    return Verdict("contradicted", reasons, one.passage)

@@ -31,6 +31,7 @@ from maniple.claims.source_index import SourceIndex
 from maniple.claims.split import Claim
 from maniple.claims.terms import find_terms
 from maniple.claims.verdict import SourcePassage, Verdict
+from maniple.evidence.reasons import ReasonCode, Reasons, explain, join_sentences, name_sources
 from maniple.text import shorten
 
 MAX_BATCH = 30
@@ -132,7 +133,7 @@ class ClaimCase:
     """The verdict, once it is accepted."""
     why: str = ""
     """The reason that the model gave. It may repeat what a page says, so it is not part of the verdict."""
-    refusal: str = ""
+    refusal: Reasons = ()
     """Why the last answer does not count, for the model and, if there is no other one, for the user."""
     detail: str = ""
     """What else the model is told of the refusal. It may repeat its answer, so that it is in no verdict."""
@@ -158,14 +159,14 @@ class ClaimCase:
         """Take the final verdict."""
         self.verdict, self.is_over = replace(verdict, decided_by="judge"), True
 
-    def refuse(self, reason: str, detail: str = "") -> None:
+    def refuse(self, reasons: Reasons, detail: str = "") -> None:
         """Note that an answer does not count; the claim is asked about once more."""
-        self.refusal, self.detail, self.is_over = reason, detail, self._has_retried
+        self.refusal, self.detail, self.is_over = reasons, detail, self._has_retried
         self._has_retried = True
 
-    def give_up(self, reason: str) -> None:
+    def give_up(self, reasons: Reasons) -> None:
         """Ask nothing more about the claim."""
-        self.refusal, self.is_over = reason, True
+        self.refusal, self.is_over = reasons, True
 
 
 @dataclass(slots=True)
@@ -201,11 +202,11 @@ def needs_judge(verdict: Verdict) -> bool:
     return verdict.kind != "exempt" and verdict.decided_by != "judge" and not verdict.is_proved
 
 
-def keep_rule(rule: Verdict, reason: str) -> Verdict:
+def keep_rule(rule: Verdict, reasons: Reasons) -> Verdict:
     """Return what is known about a claim that no judge has decided: what the rules say, or why it is open."""
     if rule.kind == "supported" or rule.is_marked or rule.is_proved:
         return rule
-    return Verdict("open", f"not checked by the judge model: {reason}", rule.passage)
+    return Verdict("open", explain(ReasonCode.NOT_JUDGED) + reasons, rule.passage)
 
 
 class JudgeRounds:
@@ -275,22 +276,22 @@ class JudgeRounds:
         for case in batch.cases:
             match counts[case.id]:
                 case 0:
-                    case.refuse("the answer has no verdict on it")
+                    case.refuse(explain(ReasonCode.NO_VERDICT))
                 case 1:
                     self._take_verdict(case, given[case.id])
                 case _:
-                    case.refuse("the answer has several verdicts on it")
+                    case.refuse(explain(ReasonCode.SEVERAL_VERDICTS))
 
-    def refuse(self, batch: JudgeBatch, reason: str, detail: str = "") -> None:
+    def refuse(self, batch: JudgeBatch, reasons: Reasons, detail: str = "") -> None:
         """Note that an answer as a whole does not count. The model is told `detail`, too; a report is not."""
         for case in batch.cases:
-            case.refuse(reason, detail)
+            case.refuse(reasons, detail)
 
-    def stop(self, reason: str, batch: JudgeBatch | None = None) -> None:
+    def stop(self, reasons: Reasons, batch: JudgeBatch | None = None) -> None:
         """Ask nothing more about the claims of a request, or about all that have no verdict."""
         for case in batch.cases if batch else self.cases:
             if not case.is_over:
-                case.give_up(reason)
+                case.give_up(reasons)
 
     def verdicts(self) -> Iterator[tuple[PendingClaim, Verdict]]:
         """Yield the claims that were asked about with what is known about them now.
@@ -305,7 +306,7 @@ class JudgeRounds:
         """Ask nothing more about the claims that are not in the last requests."""
         for case in self.cases:
             if not case.is_over and id(case) not in asked:
-                case.give_up(case.refusal or _describe_end(case))
+                case.give_up(case.refusal or _explain_end(case))
 
     def _number(self, pieces: Sequence[SourcePiece]) -> dict[str, SourcePiece]:
         """Return passages by `pid`, which is the same for all claims."""
@@ -319,25 +320,25 @@ class JudgeRounds:
         if verdict == "absent":
             self._take_absence(case)
         elif verdict == "unclear":
-            case.accept(Verdict("open", "the judge model could not decide it", case.pending.rule.passage))
+            case.accept(Verdict("open", explain(ReasonCode.UNDECIDED), case.pending.rule.passage))
         elif verdict == "exempt":
             self._take_exemption(case)
         elif verdict in VERDICTS:
             self._take_finding(case, given, is_supported=verdict == "supported")
         else:
-            case.refuse(f"its verdict is none of {', '.join(VERDICTS)}")
+            case.refuse(explain(ReasonCode.UNKNOWN_VERDICT, verdicts=", ".join(VERDICTS)))
 
     def _take_absence(self, case: ClaimCase) -> None:
         """Show other passages, or accept that a claim stands nowhere if it was shown all that are like it."""
         claim = case.pending.claim
         if case.is_searched_again:
-            case.accept(Verdict("absent", _describe_absence(claim)))
+            case.accept(Verdict("absent", _explain_absence(claim)))
             return
         found = self._finder.find(claim, case.pending.language, shown=case.shown, is_wide=True)
         case.show(self._number(found))
-        case.refusal, case.detail, case.is_searched_again = "", "", True
+        case.refusal, case.detail, case.is_searched_again = (), "", True
         if not case.passages:
-            case.accept(Verdict("absent", _describe_absence(claim)))
+            case.accept(Verdict("absent", _explain_absence(claim)))
 
     def _take_exemption(self, case: ClaimCase) -> None:
         """Accept that a claim says nothing that has to be in a source, if it has no figure and no date.
@@ -348,27 +349,27 @@ class JudgeRounds:
         dates = find_dates(text, language)
         has_figure = any(one.is_judged for one in find_figures(text, language, dates))
         if has_figure or (dates and not text.rstrip().endswith(LEADS)):
-            case.refuse("it has a figure or a date, so it is not exempt")
+            case.refuse(explain(ReasonCode.NOT_EXEMPT))
         else:
-            case.accept(Verdict("exempt", "nothing in it has to be in a source (judge model)"))
+            case.accept(Verdict("exempt", explain(ReasonCode.JUDGED_EXEMPT)))
 
     def _take_finding(self, case: ClaimCase, given: GivenVerdict, *, is_supported: bool) -> None:
         """Take a verdict that rests on words of a passage."""
         piece = case.usable.get((given.pid or "").strip())
         part = piece.find_part(given.span or "") if piece else None
         if piece is None:
-            case.refuse("its pid is no passage of the claim, nor of a source that it cites")
+            case.refuse(explain(ReasonCode.UNKNOWN_PASSAGE))
         elif part is None:
-            case.refuse("its span does not stand in the passage, word for word")
+            case.refuse(explain(ReasonCode.UNKNOWN_SPAN))
         elif not self._is_about(case.pending, piece, part, is_supported=is_supported):
-            case.refuse("the sentence of its span has nothing of the claim")
+            case.refuse(explain(ReasonCode.UNRELATED_SPAN))
         elif _is_cited(case.pending.claim, piece):
             self._take_cited(case, given, piece, part, is_supported=is_supported)
         elif is_supported:
-            reason = f"stands in [{piece.source}], not in what is cited"
-            case.accept(Verdict("contradicted", reason, part))
+            reasons = explain(ReasonCode.WORDS_IN_OTHER_SOURCE, source=f"[{piece.source}]")
+            case.accept(Verdict("contradicted", reasons, part))
         else:
-            case.refuse("only a cited source can contradict the claim")
+            case.refuse(explain(ReasonCode.NOT_CITED))
 
     def _take_cited(
         self,
@@ -379,22 +380,15 @@ class JudgeRounds:
         *,
         is_supported: bool,
     ) -> None:
-        name = (
-            f"[{piece.source}]"
-            if piece.source
-            else "the conversation"
-            if piece.origin == "user"
-            else "a result"
-        )
         if not is_supported:
             if piece.origin == "user":
-                case.refuse("only a cited source can contradict the claim")
+                case.refuse(explain(ReasonCode.NOT_CITED))
             else:
-                case.accept(Verdict("contradicted", f"{name} says something else (judge model)", part))
+                case.accept(Verdict("contradicted", _explain_finding(piece, is_supported=False), part))
         elif missing := self._find_uncalculated(case, given.operation or ""):
-            case.refuse(f"{missing} does not stand in the sources, and the operation does not give it")
+            case.refuse(explain(ReasonCode.NOT_GIVEN, value=missing))
         else:
-            case.accept(Verdict("supported", f"{name} says so (judge model)", part))
+            case.accept(Verdict("supported", _explain_finding(piece, is_supported=True), part))
 
     def _is_about(
         self, pending: PendingClaim, piece: SourcePiece, part: SourcePassage, *, is_supported: bool
@@ -460,16 +454,23 @@ def _order_of(case: ClaimCase) -> tuple[bool, bool]:
     return is_again, is_again and case.pending.rule.kind == "supported"
 
 
-def _describe_end(case: ClaimCase) -> str:
-    if case.is_searched_again:
-        return "it did not find it, and no request was left for other passages"
-    return "no request was left for it"
+def _explain_finding(piece: SourcePiece, *, is_supported: bool) -> Reasons:
+    if piece.source:
+        code = ReasonCode.JUDGED_SUPPORTED if is_supported else ReasonCode.JUDGED_CONTRADICTED
+        return explain(code, source=f"[{piece.source}]")
+    if piece.origin == "user":
+        return explain(ReasonCode.JUDGED_GIVEN)
+    return explain(ReasonCode.RESULT_SUPPORTS if is_supported else ReasonCode.RESULT_CONTRADICTS)
+
+
+def _explain_end(case: ClaimCase) -> Reasons:
+    return explain(ReasonCode.NO_SECOND_REQUEST if case.is_searched_again else ReasonCode.NO_REQUEST_LEFT)
 
 
 def _settle(case: ClaimCase) -> Verdict:
     rule, judged = case.pending.rule, case.verdict
     if judged is None or rule.is_proved:
-        return keep_rule(rule, case.refusal or "it gave no answer")
+        return keep_rule(rule, case.refusal or explain(ReasonCode.NO_ANSWER))
     if judged.kind in ("open", "exempt") and (rule.kind == "supported" or rule.is_marked):
         return rule
     return judged
@@ -498,11 +499,10 @@ def _is_cited(claim: Claim, piece: SourcePiece) -> bool:
     return not claim.citations or piece.origin != "source" or piece.source in claim.citations
 
 
-def _describe_absence(claim: Claim) -> str:
-    cited = ", ".join(f"[{number}]" for number in claim.citations)
-    return (
-        f"the judge model found it nowhere in {cited}" if cited else "the judge model found it in no source"
-    )
+def _explain_absence(claim: Claim) -> Reasons:
+    if not claim.citations:
+        return explain(ReasonCode.JUDGED_IN_NO_SOURCE)
+    return explain(ReasonCode.JUDGED_NOT_IN_CITED, source=name_sources(claim.citations))
 
 
 def _cut_batches(
@@ -532,7 +532,7 @@ def _fit_case(case: ClaimCase, room: int, measure: Callable[[str], int]) -> str:
         case.show_fewer()
         text = _describe_case(case)
     if measure(text) > room:
-        case.give_up("it does not fit into the window of the model")
+        case.give_up(explain(ReasonCode.TOO_LONG))
     return text
 
 
@@ -592,5 +592,5 @@ def _ask(case: ClaimCase) -> str:
             " These passages are from a second search, also in sources that the claim does not cite. If only "
             "one of those says it, answer `supported` with its pid: the claim names the wrong source."
         )
-    refused = ": ".join(filter(None, (case.refusal, case.detail)))
+    refused = ": ".join(filter(None, (join_sentences(case.refusal), case.detail)))
     return f"{question} Your last answer does not count: {refused}." if refused else question

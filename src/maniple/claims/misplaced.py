@@ -1,7 +1,7 @@
 """Figures that a source has, but for something else than the claim says, and figures that it has instead."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from itertools import combinations, pairwise
@@ -16,6 +16,7 @@ from maniple.claims.source_index import SourceIndex
 from maniple.claims.table_index import TableIndex, find_label_terms, find_years
 from maniple.claims.terms import find_terms
 from maniple.claims.verdict import Verdict, VerdictKind
+from maniple.evidence.reasons import ReasonCode, explain
 
 Found = TypeVar("Found")
 
@@ -30,6 +31,8 @@ DATED_COVERAGE = 0.4
 SLIP_COVERAGE = 0.3
 """The share of a claim's words from which a passage may have the figure that was miscopied."""
 SLIP_DIGITS = 3
+MAX_OTHERS = 3
+"""Figures or dates of a source that a reason names."""
 MAX_SUMMANDS = 8
 PERIOD_GAP = 14
 """Characters between the first and the last year of a period."""
@@ -62,8 +65,8 @@ def find_misplacement(
     if belongs_to_other(
         FigureClause(context.claim.text, figure, own), FigureClause(one.passage.text, found, same)
     ):
-        reason = f"[{index.number}] has {figure.text} for something else"
-        return Verdict(kind_of_misplaced(context), reason, one.passage)
+        reasons = explain(ReasonCode.OTHER_SUBJECT, source=index.label, value=figure.text)
+        return Verdict(kind_of_misplaced(context), reasons, one.passage)
     clause = _clause_terms(context, figure, index)
     if len(clause) < LEAST_TERMS or not context.is_same_language(index):
         return None
@@ -71,8 +74,9 @@ def find_misplacement(
     for _, rival in _find_rivals(context, figure, index):
         score = index.coverage(clause, rival.terms)
         if len(clause & rival.terms) >= LEAST_TERMS and score >= RIVAL_COVERAGE and mine < OWN_SHARE * score:
-            reason = f"[{index.number}] has {figure.text} for something else"
-            return Verdict(kind_of_misplaced(context), reason, rival.passage)
+            reasons = explain(ReasonCode.OTHER_SUBJECT, source=index.label, value=figure.text)
+            instead = explain(ReasonCode.INSTEAD, found=list_texts(find_same_kind(figure, rival)))
+            return Verdict(kind_of_misplaced(context), reasons + instead, rival.passage)
     return None
 
 
@@ -81,6 +85,20 @@ def kind_of_misplaced(context: ClaimContext) -> VerdictKind:
     judged = sum(one.is_judged for one in context.figures)
     is_single = judged <= 1 and len(context.dates) <= 1
     return "contradicted" if is_single or context.claim.kind == "cell" else "suspect"
+
+
+def report_other(
+    text: str, others: Sequence[FigureMention | DateMention], one: IndexedPassage, index: SourceIndex
+) -> Verdict:
+    """Return that a source has other figures or dates than the one with a text."""
+    reasons = explain(ReasonCode.OTHER_VALUE, source=index.label, found=list_texts(others), value=text)
+    return Verdict("contradicted", reasons, one.passage)
+
+
+def list_texts(found: Iterable[FigureMention | DateMention]) -> str:
+    """Return the texts of some figures or dates, each once and not more than a reader takes in."""
+    texts = [*dict.fromkeys(one.text for one in found)]
+    return ", ".join([*texts[:MAX_OTHERS], *(["…"] if len(texts) > MAX_OTHERS else [])])
 
 
 def _clause_terms(context: ClaimContext, figure: FigureMention, index: SourceIndex) -> frozenset[str]:
@@ -102,8 +120,8 @@ def find_misplaced_date(
         return None
     claimed = FigureClause(context.claim.text, date, context.dates)
     if belongs_to_other(claimed, FigureClause(one.passage.text, found, one.dates)):
-        reason = f"[{index.number}] has {date.text} for something else"
-        return Verdict(kind_of_misplaced(context), reason, one.passage)
+        reasons = explain(ReasonCode.OTHER_SUBJECT, source=index.label, value=date.text)
+        return Verdict(kind_of_misplaced(context), reasons, one.passage)
     return None
 
 
@@ -126,7 +144,7 @@ def find_better_dated(
         figures = (figure for figure in context.figures if figure.is_judged)
         is_complete = all(any(agree(figure, other) for other in one.figures) for figure in figures)
         if exact and is_complete and not any(agree_dates(date, other) for other in one.dates):
-            return Verdict("contradicted", f"not {date.text} in [{index.number}]", one.passage)
+            return report_other(date.text, exact, one, index)
     return None
 
 
@@ -139,7 +157,7 @@ def find_date_of_figure(context: ClaimContext, date: DateMention, index: SourceI
         for _, one in hits[:1]:
             years = {other.year for other in one.dates}
             if len(years) == 1 and context.rate(one, index) >= DATED_COVERAGE and one.table < 0:
-                return Verdict("contradicted", f"not {date.text} in [{index.number}]", one.passage)
+                return report_other(date.text, one.dates, one, index)
     return None
 
 
@@ -148,8 +166,9 @@ def find_other_cell(context: ClaimContext, figure: FigureMention, index: SourceI
     cell = _find_own_cell(context, figure, index)
     if cell is None:
         return None
-    reason = f"[{index.number}] has {cell.figures[0].text} in that cell, not {figure.text}"
-    return Verdict(kind_of_misplaced(context), reason, cell.passage)
+    found = cell.figures[0].text
+    reasons = explain(ReasonCode.OTHER_CELL_VALUE, source=index.label, found=found, value=figure.text)
+    return Verdict(kind_of_misplaced(context), reasons, cell.passage)
 
 
 def find_other_figure(context: ClaimContext, figure: FigureMention, index: SourceIndex) -> Verdict | None:
@@ -158,7 +177,7 @@ def find_other_figure(context: ClaimContext, figure: FigureMention, index: Sourc
         return None
     for score, rival in _find_rivals(context, figure, index):
         if score >= RIVAL_COVERAGE:
-            return Verdict("contradicted", f"not {figure.text} in [{index.number}]", rival.passage)
+            return report_other(figure.text, find_same_kind(figure, rival), rival, index)
     return None
 
 
@@ -179,7 +198,7 @@ def find_other_date(context: ClaimContext, date: DateMention, index: SourceIndex
         if score < least or shared < FEW_TERMS or not exact:
             continue
         if not any(agree_dates(date, other) for other in one.dates):
-            return Verdict("contradicted", f"not {date.text} in [{index.number}]", one.passage)
+            return report_other(date.text, exact, one, index)
     return None
 
 
@@ -202,8 +221,7 @@ def find_other_unit(
                 and other.unit
                 and _names_unit(context, figure, other)
             ):
-                reason = f"[{index.number}] has {other.text}, not {figure.text}"
-                return Verdict("contradicted", reason, one.passage)
+                return report_other(figure.text, [other], one, index)
     return None
 
 
@@ -227,8 +245,7 @@ def find_miscopied(context: ClaimContext, figure: FigureMention, index: SourceIn
             if is_same_kind(figure, other) and is_miscopied(_digits(figure), _digits(other)):
                 if any(agree(own, other) for own in context.figures) or _is_sum(figure, one.figures):
                     continue
-                reason = f"not {figure.text} in [{index.number}], but {other.text}"
-                return Verdict("contradicted", reason, one.passage)
+                return report_other(figure.text, [other], one, index)
     return None
 
 
@@ -263,7 +280,8 @@ def find_other_sum(context: ClaimContext, figure: FigureMention) -> Verdict | No
     scale = figure.factor * figure.scale
     total = sum(abs(one.value) for one in same) / scale
     if is_miscopied(squeeze_digits(abs(figure.value) / scale), squeeze_digits(total)):
-        return Verdict("contradicted", f"{same[0].text} + {same[1].text} is not {figure.text}")
+        equation = f"{same[0].text} + {same[1].text}"
+        return Verdict("contradicted", explain(ReasonCode.NOT_EQUAL, equation=equation, value=figure.text))
     return None
 
 
@@ -279,9 +297,13 @@ def _find_rivals(
     for score, one in context.find_similar(index):
         if len(one.terms & context.own_terms(index)) < LEAST_TERMS:
             continue
-        same = [other for other in one.figures if is_same_kind(figure, other)]
-        if same and not any(agree(figure, other) for other in one.figures):
+        if find_same_kind(figure, one) and not any(agree(figure, other) for other in one.figures):
             yield score, one
+
+
+def find_same_kind(figure: FigureMention, one: IndexedPassage) -> list[FigureMention]:
+    """Return the figures of a passage that measure the same as another one."""
+    return [other for other in one.figures if is_same_kind(figure, other)]
 
 
 def is_same_kind(one: FigureMention, other: FigureMention) -> bool:
@@ -302,16 +324,19 @@ def _find_wrong_cell(
         wanted = find_label_terms(f"{claim.row} {claim.column} {claim.text[: compared.start()]}")
     rows, columns = table.rows.find_named(wanted), table.columns.find_named(wanted)
     if rows and hit.row not in rows and not table.rows.shares_more(hit.row, wanted, rows):
-        own, place = table.find_cells(rows, [hit.column]), "row"
+        own, place = table.find_cells(rows, [hit.column]), ReasonCode.OTHER_ROW
     elif columns and hit.column not in columns and not table.columns.shares_more(hit.column, wanted, columns):
-        own, place = table.find_cells([hit.row], columns), "column"
+        own, place = table.find_cells([hit.row], columns), ReasonCode.OTHER_COLUMN
         own = own if hit.row in rows or not rows else []
     else:
-        own, place = _find_sibling_cells(table, hit, wanted), "column or row"
+        own, place = _find_sibling_cells(table, hit, wanted), ReasonCode.OTHER_CELL
     if not own or any(has_figure(context, one) for one in own):
         return None
-    reason = f"in [{index.number}], {figure.text} is in another {place}"
-    return Verdict("contradicted", reason, own[0].passage, is_precise=place != "column")
+    reasons = explain(place, source=index.label, value=figure.text)
+    if found := own[0].figures:
+        reasons += explain(ReasonCode.INSTEAD, found=found[0].text)
+    is_precise = place is not ReasonCode.OTHER_COLUMN
+    return Verdict("contradicted", reasons, own[0].passage, is_precise=is_precise)
 
 
 def _is_in_period(context: ClaimContext, hit: IndexedPassage) -> bool:

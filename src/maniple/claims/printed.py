@@ -1,6 +1,7 @@
 """Figures that a program of the run has printed for something else than the claim says, or instead."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from maniple.claims.context import ClaimContext, blank_spans
 from maniple.claims.dates import DateMention
@@ -16,6 +17,7 @@ from maniple.claims.quantities import FigureMention, agree, shift_to_bare
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.table_index import LabelIndex
 from maniple.claims.verdict import Verdict
+from maniple.evidence.reasons import ReasonCode, explain
 
 MISREAD_DIGITS = 4
 MAX_PRINTED = 60
@@ -45,8 +47,7 @@ def find_printed_figure(context: ClaimContext, figure: FigureMention, results: S
     }
     for one, printed in lines:
         if one.terms not in given and (not printed.unit or printed.unit == figure.unit):
-            reason = f"a result of the run has {printed.text}, not {figure.text}"
-            return Verdict("contradicted", reason, one.passage)
+            return _report_other(figure, printed, one)
     return None
 
 
@@ -63,7 +64,11 @@ def find_other_line(
     """
     _, one = hit
     if one.table >= 0:
-        return find_misplacement(context, figure, hit, results)
+        found = find_misplacement(context, figure, hit, results)
+        if found is None:
+            return None
+        reasons = explain(ReasonCode.RESULT_FOR_OTHER, value=figure.text) + found.reasons[1:]
+        return replace(found, reasons=reasons)
     rows, head = _find_rows(one, results), _find_head(one)
     index, wanted = LabelIndex(rows), context.label_terms
     if not index.own_terms(head) or index.own_terms(head) & wanted:
@@ -71,8 +76,8 @@ def find_other_line(
     for other_head in rows:
         own = index.own_terms(other_head)
         if own and own <= wanted and not any(has_figure(context, each) for each in rows[other_head]):
-            reason = f"a result of the run has {figure.text} in another row"
-            return Verdict(kind_of_misplaced(context), reason, rows[other_head][0].passage)
+            reasons = explain(ReasonCode.RESULT_IN_OTHER_ROW, value=figure.text)
+            return Verdict(kind_of_misplaced(context), reasons, rows[other_head][0].passage)
     return None
 
 
@@ -101,10 +106,13 @@ def find_misread(context: ClaimContext, figure: FigureMention, results: SourceIn
     for each, one in printed:
         is_like = is_miscopied(digits, squeeze_digits(abs(each.value) / (each.factor * each.scale)))
         if is_like and not any(agree(own, each) for own in context.figures):
-            return Verdict(
-                "contradicted", f"a result of the run has {each.text}, not {figure.text}", one.passage
-            )
+            return _report_other(figure, each, one)
     return None
+
+
+def _report_other(figure: FigureMention, printed: FigureMention, one: IndexedPassage) -> Verdict:
+    reasons = explain(ReasonCode.OTHER_RESULT, found=printed.text, value=figure.text)
+    return Verdict("contradicted", reasons, one.passage)
 
 
 def _find_head(line: IndexedPassage) -> str:

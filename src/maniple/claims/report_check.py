@@ -21,6 +21,7 @@ from maniple.claims.verdict import ClaimReport, JudgedClaim, SourcePassage, Verd
 from maniple.document.nodes import MARK
 from maniple.evidence.check import SourceCheck, UnverifiedCitation
 from maniple.evidence.citation import Citation
+from maniple.evidence.reasons import ReasonCode, explain
 from maniple.evidence.record import Evidence, Source
 from maniple.evidence.source_list import language_of
 
@@ -119,7 +120,7 @@ class ReportCheck(SourceCheck):
             if verdict.is_marked:
                 citation = Citation("claim", claim.start, claim.end, claim.text, claim.citations)
                 shown = verdict.passage.text if verdict.passage else ""
-                found.append(UnverifiedCitation(citation, verdict.reason, shown))
+                found.append(UnverifiedCitation(citation, verdict.reasons, shown))
         return found
 
     async def claim_report(self, blocks: Iterable[str]) -> ClaimReport:
@@ -222,7 +223,7 @@ class ReportCheck(SourceCheck):
         digests = (hashlib.sha256(text.encode()).hexdigest() for text in texts)
         index = next((place for place, one in enumerate(digests) if one == found.sha256), 0)
         passage = SourcePassage(found.source, found.quote, found.start, index)
-        return Verdict("supported", f"it was noted from [{found.source}]", passage)
+        return Verdict("supported", explain(ReasonCode.NOTED, source=f"[{found.source}]"), passage)
 
     async def _open_check(self) -> ClaimCheck:
         if self._check is None:

@@ -101,6 +101,11 @@ class SourceIndex:
                 self._dates.setdefault(date.year, []).append((date, one))
 
     @property
+    def label(self) -> str:
+        """The number of the source as a report cites it."""
+        return f"[{self.number}]"
+
+    @property
     def is_empty(self) -> bool:
         """Whether nothing was read at the source."""
         return not self.passages

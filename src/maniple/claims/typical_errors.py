@@ -14,12 +14,19 @@ from maniple.claims.calculated_values import MAX_OPERANDS
 from maniple.claims.calculation import count_significant, find_directions
 from maniple.claims.context import ClaimContext, with_neighbours
 from maniple.claims.dates import agree_dates
-from maniple.claims.misplaced import SLIP_DIGITS, is_miscopied, is_same_kind, squeeze_digits
+from maniple.claims.misplaced import (
+    SLIP_DIGITS,
+    is_miscopied,
+    is_same_kind,
+    report_other,
+    squeeze_digits,
+)
 from maniple.claims.operands import OperandPool
 from maniple.claims.passages import IndexedPassage
 from maniple.claims.quantities import FigureMention, agree, is_rounded
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.verdict import Verdict
+from maniple.evidence.reasons import ReasonCode, explain
 
 MAX_OWN = 5
 """Other figures of a claim that are combined."""
@@ -37,7 +44,6 @@ _POINT_BEHIND = re.compile(
     r"[ \u00a0\u202f]?(?:points?|Punkte?n?|puntos?|punti|punto|pontos?|punten|пункт\w*)\b", re.IGNORECASE
 )
 _AMOUNTS = ("money", "quantity", "number")
-_POINTS = "the difference in percentage points"
 
 
 def find_wrong_digit(context: ClaimContext, figure: FigureMention, index: SourceIndex) -> Verdict | None:
@@ -57,7 +63,7 @@ def find_wrong_digit(context: ClaimContext, figure: FigureMention, index: Source
         return None
     for value, text in results:
         if _has_wrong_digit(given, value / scale):
-            return Verdict("contradicted", f"{text} is not {figure.text}")
+            return Verdict("contradicted", explain(ReasonCode.NOT_EQUAL, equation=text, value=figure.text))
     return None
 
 
@@ -130,14 +136,19 @@ def find_confused_percentage(
     for old, new in pairs:
         found = _find_confusion(figure, old, new)
         if found is None and old.kind != "percent" and len(own) == len(pairs) + 1 == _PAIR:
-            found = None if _agrees(figure, _find_change(old, new)) else "not the change"
+            found = None if _agrees(figure, _find_change(old, new)) else ReasonCode.NOT_THE_CHANGE
         if found:
-            return Verdict("contradicted", f"{figure.text} is {found} of {old.text} and {new.text}")
+            return _report_confusion(found, figure, old, new)
     for (old, new), one in _find_near_pairs(context, own, index):
         if _goes((old, new), directions) and (found := _find_near_confusion(figure, old, new)):
-            reason = f"{figure.text} is {found} of {old.text} and {new.text}"
-            return Verdict("contradicted", reason, one.passage)
+            return replace(_report_confusion(found, figure, old, new), passage=one.passage)
     return None
+
+
+def _report_confusion(
+    code: ReasonCode, figure: FigureMention, old: FigureMention, new: FigureMention
+) -> Verdict:
+    return Verdict("contradicted", explain(code, value=figure.text, old=old.text, new=new.text))
 
 
 def find_confused_ratio(context: ClaimContext, figure: FigureMention, index: SourceIndex) -> Verdict | None:
@@ -155,7 +166,7 @@ def find_confused_ratio(context: ClaimContext, figure: FigureMention, index: Sou
             if _agrees(figure, _find_change(old, new)):
                 return None
             if _agrees(figure, _HUNDRED * abs(new.value / old.value)):
-                found = Verdict("contradicted", f"{figure.text} is the ratio of {old.text} and {new.text}")
+                found = _report_confusion(ReasonCode.IS_RATIO, figure, old, new)
     return found
 
 
@@ -210,11 +221,12 @@ def find_written_points(context: ClaimContext, figure: FigureMention, index: Sou
         for found in one.figures:
             is_bare = found.kind == "number" and _POINT_BEHIND.match(one.passage.text, found.end)
             if (is_bare or found.kind == "points") and _agrees(figure, abs(found.value)):
-                return Verdict("contradicted", f"[{index.number}] has {found.text} points", one.passage)
+                reasons = explain(ReasonCode.POINTS, source=index.label, found=found.text)
+                return Verdict("contradicted", reasons, one.passage)
     return None
 
 
-def _find_near_confusion(figure: FigureMention, old: FigureMention, new: FigureMention) -> str | None:
+def _find_near_confusion(figure: FigureMention, old: FigureMention, new: FigureMention) -> ReasonCode | None:
     """Return what a percentage is instead of the change between figures of which the claim has one."""
     change = _find_change(old, new)
     if found := _find_confusion(figure, old, new):
@@ -223,23 +235,23 @@ def _find_near_confusion(figure: FigureMention, old: FigureMention, new: FigureM
         return None
     given, expected = (squeeze_digits(one.quantize(figure.steps[0])) for one in (abs(figure.value), change))
     is_swapped = given != expected and sorted(given) == sorted(expected)
-    return "the change, with digits exchanged," if is_swapped else None
+    return ReasonCode.IS_SWAPPED if is_swapped else None
 
 
-def _find_confusion(figure: FigureMention, first: FigureMention, second: FigureMention) -> str | None:
+def _find_confusion(figure: FigureMention, first: FigureMention, second: FigureMention) -> ReasonCode | None:
     """Return what a percentage is instead of the change from `first` to `second`."""
     old, new = abs(first.value), abs(second.value)
     if _agrees(figure, _find_change(first, second)):
         return None
     if second.kind == "percent":
-        return _POINTS if _agrees(figure, abs(new - old)) else None
+        return ReasonCode.IS_POINTS if _agrees(figure, abs(new - old)) else None
     if any(
         _agrees(figure, _HUNDRED * ratio)
         for ratio in (max(new, old) / min(new, old), min(new, old) / max(new, old))
     ):
-        return "the ratio and not the change"
+        return ReasonCode.IS_RATIO
     is_wrong_share = _agrees(figure, _HUNDRED * abs(new - old) / new)
-    return "the change as a share of the wrong one" if is_wrong_share else None
+    return ReasonCode.IS_OTHER_SHARE if is_wrong_share else None
 
 
 def _find_change(old: FigureMention, new: FigureMention) -> Decimal:
@@ -268,9 +280,7 @@ def find_wrong_scale(context: ClaimContext, figure: FigureMention, index: Source
         moved = _move(figure, power)
         for other, one in index.find_figure(moved):
             if _is_given_alike(figure, other) and _has_words(context, one, index):
-                return Verdict(
-                    "contradicted", f"[{index.number}] has {other.text}, not {figure.text}", one.passage
-                )
+                return report_other(figure.text, [other], one, index)
     return None
 
 
@@ -314,8 +324,7 @@ def find_swapped_digits(context: ClaimContext, figure: FigureMention, index: Sou
         for other, one in index.find_figure(moved):
             is_other = not any(agree(own, other) for own in context.figures)
             if is_other and is_same_kind(figure, other) and _has_words(context, one, index):
-                reason = f"not {figure.text} in [{index.number}], but {other.text}"
-                return Verdict("contradicted", reason, one.passage)
+                return report_other(figure.text, [other], one, index)
     return None
 
 

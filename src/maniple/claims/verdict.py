@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from maniple.evidence.reasons import Reasons, join_sentences
+
 VerdictKind = Literal["supported", "contradicted", "absent", "suspect", "open", "exempt"]
 """What is known about a claim.
 
@@ -36,13 +38,10 @@ class SourcePassage:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is known about a claim, the reason in a short sentence, and the passage that shows it.
-
-    The reason has no text of a source but figures, because the passage is untrusted.
-    """
+    """What is known about a claim, the reasons, and the passage that shows it."""
 
     kind: VerdictKind
-    reason: str = ""
+    reasons: Reasons = ()
     passage: SourcePassage | None = None
     decided_by: Literal["rule", "judge"] = "rule"
     """Whether a rule or a model has decided."""
@@ -53,6 +52,11 @@ class Verdict:
 
     A judge is told of no other doubt, because one without a ground leads to wrong marks.
     """
+
+    @property
+    def reason(self) -> str:
+        """The reasons as one English sentence."""
+        return join_sentences(self.reasons)
 
     @property
     def is_marked(self) -> bool:
@@ -103,8 +107,8 @@ def join_reasons(verdicts: Sequence[Verdict]) -> Verdict:
     """Return the worst verdict, with the reasons of all verdicts that lead to a mark."""
     worst = most_severe(verdicts)
     marked = [one for one in verdicts if one.is_marked]
-    reasons = dict.fromkeys(one.reason for one in marked)
-    if len(reasons) < 2:
+    if len({one.reasons for one in marked}) < 2:
         return worst
+    reasons = dict.fromkeys(reason for one in marked for reason in one.reasons)
     is_proved = any(one.is_proved for one in marked)
-    return Verdict(worst.kind, "; ".join(reasons), worst.passage, is_proved=is_proved)
+    return Verdict(worst.kind, tuple(reasons), worst.passage, is_proved=is_proved)

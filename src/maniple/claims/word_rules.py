@@ -13,6 +13,7 @@ from maniple.claims.source_index import SourceIndex
 from maniple.claims.terms import find_names, is_unspaced, iterate_terms
 from maniple.claims.verdict import Verdict
 from maniple.evidence.negation import has_negation
+from maniple.evidence.reasons import ReasonCode, Reasons, explain
 
 LEAST_COVERAGE = 0.55
 """The share of a claim's words that a passage has from which the two are compared."""
@@ -82,16 +83,16 @@ def find_suspicion(context: ClaimContext, index: SourceIndex) -> Verdict | None:
         return None
     one = similar[0][1]
     if has_other_direction(context.claim.text, one.passage.text):
-        return Verdict("suspect", "a direction or order differs", one.passage, is_precise=True)
-    difference = next(_find_differences(context, one, index), "")
+        return Verdict("suspect", explain(ReasonCode.OTHER_DIRECTION), one.passage, is_precise=True)
+    difference = next(_find_differences(context, one, index), ())
     return Verdict("suspect", difference, one.passage) if difference else None
 
 
-def _find_differences(context: ClaimContext, one: IndexedPassage, index: SourceIndex) -> Iterator[str]:
+def _find_differences(context: ClaimContext, one: IndexedPassage, index: SourceIndex) -> Iterator[Reasons]:
     """Yield differences that are as frequent in right claims as in wrong ones."""
     claimed, found = context.claim.text, one.passage.text
     if has_negation(claimed) != has_negation(found):
-        yield "a negation differs"
+        yield explain(ReasonCode.OTHER_NEGATION)
     if is_unspaced(claimed):
         return
     if index.language in CAPITALISED_NOUNS:
@@ -99,9 +100,9 @@ def _find_differences(context: ClaimContext, one: IndexedPassage, index: SourceI
     names = _find_names(context, index) & context.own_terms(index)
     around = index.around(one)
     if strange := sorted(name for name in names if name not in around):
-        yield f"{', '.join(strange)} is not named there"
+        yield explain(ReasonCode.UNNAMED, name=", ".join(strange))
     if _is_reversed(claimed, found, names & find_names(f"x {found}")):
-        yield "two names are in another order"
+        yield explain(ReasonCode.OTHER_ORDER)
 
 
 def _find_names(context: ClaimContext, index: SourceIndex) -> frozenset[str]:

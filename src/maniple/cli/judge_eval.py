@@ -170,12 +170,14 @@ async def measure_set(model: Any, folder: Path, score: JudgeScore) -> None:
 
 def _find_outcomes(rounds: "JudgeRounds") -> dict[int, ClaimOutcome]:
     """Return what became of the claims that were asked about, by the identity of each."""
+    from maniple.evidence.reasons import join_sentences
+
     settled = {id(pending): verdict for pending, verdict in rounds.verdicts()}
     return {
         id(case.pending): ClaimOutcome(
             case.pending.claim.text,
             case.verdict.kind if case.verdict else "not checked",
-            case.why if case.verdict else (case.refusal or "it gave no answer"),
+            case.why if case.verdict else (join_sentences(case.refusal) or "it gave no answer"),
             settled[id(case.pending)],
         )
         for case in rounds.cases

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from maniple.events.base import Event, EventPart, Identifier, Verbatim
+from maniple.evidence.reasons import ReasonCode
 from maniple.types import (
     BROWSER_STATE,
     CLAIMS_CHECKED,
@@ -394,10 +395,18 @@ class PassageView(EventPart):
     start: int
 
 
+class ReasonView(EventPart):
+    """Why a claim or citation got its verdict: a code, and the values of the sentence that it stands for."""
+
+    code: Annotated[str, Verbatim(), _typescript(" | ".join(f'"{one}"' for one in ReasonCode))]
+    values: dict[str, str]
+
+
 class ClaimView(EventPart):
     """A claim of the report, without citations and markup.
 
     `row` and `column` are the heads of a claim that is a cell of a table. `passage` shows the verdict.
+    `reasons` are the parts of `reason` for clients in other languages; events of earlier versions have none.
     `mark` is the number of its mark among all `[unverified]` in the answer, from 1; null without one.
     """
 
@@ -409,6 +418,7 @@ class ClaimView(EventPart):
     citations: list[int]
     passage: PassageView | None
     mark: int | None
+    reasons: list[ReasonView] = Field(default_factory=list[ReasonView])
 
 
 class MarkedCitation(EventPart):
@@ -418,6 +428,7 @@ class MarkedCitation(EventPart):
     text: str
     reason: str
     mark: int
+    reasons: list[ReasonView] = Field(default_factory=list[ReasonView])
 
 
 class ClaimsChecked(Event, wire_name="claims", ends_message=False, custom_event=CLAIMS_CHECKED):

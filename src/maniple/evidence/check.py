@@ -12,6 +12,7 @@ from maniple.evidence.address_secrets import hide_secrets
 from maniple.evidence.addresses import comparable_url, is_host_only, local_port
 from maniple.evidence.citations import Citation, find_citations
 from maniple.evidence.excerpt import MAX_SEARCHED as EXCERPT_SEARCHED
+from maniple.evidence.reasons import ReasonCode, Reasons, explain, join_sentences, name_sources
 from maniple.evidence.record import Evidence, Source
 from maniple.evidence.source_list import detect_language
 from maniple.evidence.wording import Quotation, searchable
@@ -37,12 +38,17 @@ _IDEOGRAPHS = re.compile("[\u3000-\u9fff\uac00-\ud7af\uff00-\uffef]")
 
 @dataclass(frozen=True, slots=True)
 class UnverifiedCitation:
-    """A citation that could not be verified, and the reason for the reporter."""
+    """A citation that could not be verified, and the reasons."""
 
     citation: Citation
-    reason: str
+    reasons: Reasons
     passage: str = ""
     """What a source says instead; untrusted."""
+
+    @property
+    def reason(self) -> str:
+        """The reasons as one English sentence, for the reporter."""
+        return join_sentences(self.reasons)
 
 
 class SourceCheck:
@@ -117,9 +123,8 @@ class SourceCheck:
         """Return the citations in `block` that could not be verified, in order."""
         found, language = list[UnverifiedCitation](), detect_language(block)
         for one in await self._read(block):
-            reason = await self._find_objection(one, language)
-            if reason:
-                found.append(UnverifiedCitation(one, reason))
+            if reasons := await self._find_objection(one, language):
+                found.append(UnverifiedCitation(one, reasons))
         return found
 
     async def cited(self, block: str) -> set[int]:
@@ -160,24 +165,24 @@ class SourceCheck:
             return find_citations(block, self.number_of)
         return await asyncio.to_thread(find_citations, block, self.number_of)
 
-    async def _find_objection(self, one: Citation, language: str) -> str:
+    async def _find_objection(self, one: Citation, language: str) -> Reasons:
         if one.kind == "url":
-            return "" if one.numbers else self._find_objection_to_address(one.text)
+            return () if one.numbers else self._find_objection_to_address(one.text)
         if not self.checks_words:
-            return ""
+            return ()
         if one.kind == "number":
-            wrong = [f"[{number}]" for number in one.numbers if number not in self.sources]
-            return f"there is no source {', '.join(wrong)}" if wrong else ""
+            wrong = [number for number in one.numbers if number not in self.sources]
+            return explain(ReasonCode.UNKNOWN_SOURCE, source=name_sources(wrong)) if wrong else ()
         self._quotations += 1
         if self._quotations > MAX_QUOTATIONS:
-            return "there are too many quotations to look them all up"
+            return explain(ReasonCode.MANY_QUOTATIONS)
         return await self._find_misquotation(one, language)
 
-    def _find_objection_to_address(self, url: str) -> str:
+    def _find_objection_to_address(self, url: str) -> Reasons:
         reasons = (self._unread.get(comparable_url(one)) for one in _spellings(url))
         if reason := next(filter(None, reasons), ""):
-            return f"{url} could not be read in this run: {reason}"
-        return "" if self._is_known(url) else f"{url} was not opened or found in this run"
+            return explain(ReasonCode.UNREAD_ADDRESS, address=url, cause=reason)
+        return () if self._is_known(url) else explain(ReasonCode.UNKNOWN_ADDRESS, address=url)
 
     def _is_known(self, url: str) -> bool:
         spellings = _spellings(url)
@@ -192,22 +197,19 @@ class SourceCheck:
         port = local_port(url)
         return port > 0 and port not in self._ports_read and (is_host_only(url) or not self.checks_words)
 
-    async def _find_misquotation(self, one: Citation, language: str) -> str:
+    async def _find_misquotation(self, one: Citation, language: str) -> Reasons:
         cited = [number for number in one.numbers if number in self.sources]
         numbers = cited or [*self.sources]
         for number in numbers:
             if number not in self._wordings and (cited or self._room > 0):
                 await self._load(number)
         if await asyncio.to_thread(self._occurs, one.text, numbers, anywhere=not cited):
-            return ""
+            return ()
         if cited and await asyncio.to_thread(self._are_foreign, one.text, cited, language):
-            return ""
-        named = ", ".join(f"[{number}]" for number in cited)
-        return (
-            f"these words stand in no source: {one.text}"
-            if not cited
-            else (f"these words do not stand in {named}: {one.text}")
-        )
+            return ()
+        if not cited:
+            return explain(ReasonCode.WORDS_NOWHERE, words=one.text)
+        return explain(ReasonCode.WORDS_NOT_IN_CITED, source=name_sources(cited), words=one.text)
 
     async def _load(self, number: int) -> None:
         texts = [self.sources[number].title, *await self._evidence.texts(number)]

@@ -8,6 +8,7 @@ from maniple.document.nodes import MARK
 from maniple.events import ClaimsChecked
 from maniple.evidence.check import UnverifiedCitation
 from maniple.evidence.citation import Citation
+from maniple.evidence.reasons import ReasonCode, explain, join_sentences
 from maniple.types import CLAIMS_CHECKED
 from tests.agents.report.research import research_team
 from tests.team import data
@@ -17,10 +18,12 @@ RIGHT = "The bridge was opened in 1932 [1]."
 WRONG = "The bridge was opened in 1951 [1]."
 MADE_UP = "“nobody has ever dared to paint it” [1]."
 REPORT = f"# The bridge\n\n{RIGHT}\n\n{WRONG}\n\nIt is said to be {MADE_UP}\n"
+WHY = explain(ReasonCode.MAY_BE_CALCULATED, value="5 m")
+ABSENT = explain(ReasonCode.IN_NO_SOURCE, value="5 m")
 
 
 def claim(kind: VerdictKind, passage: SourcePassage | None = None, text: str = "It is 5 m.") -> JudgedClaim:
-    return JudgedClaim(text, (1,), Verdict(kind, "why", passage))
+    return JudgedClaim(text, (1,), Verdict(kind, WHY, passage))
 
 
 async def test_a_report_sends_the_verdicts_on_its_claims_once_with_their_marks():
@@ -50,7 +53,14 @@ async def test_an_answer_without_sources_and_figures_sends_none():
 def test_a_suspicion_is_told_as_open_and_without_its_reason():
     event = describe_claims(ClaimReport((claim("suspect"), claim("open"), claim("exempt"))))
     assert (event["open"], event["exempt"]) == (2, 1)
-    assert [(one["verdict"], one["reason"]) for one in event["claims"]] == [("open", ""), ("open", "why")]
+    assert [(one["verdict"], one["reason"]) for one in event["claims"]] == [
+        ("open", ""),
+        ("open", join_sentences(WHY)),
+    ]
+    assert [one["reasons"] for one in event["claims"]] == [
+        [],
+        [{"code": "may_be_calculated", "values": {"value": "5 m"}}],
+    ]
 
 
 def test_only_a_passage_of_a_cited_source_makes_a_citation_support_its_claim():
@@ -63,11 +73,13 @@ def test_only_a_passage_of_a_cited_source_makes_a_citation_support_its_claim():
 def test_a_claim_in_which_a_citation_is_marked_has_that_mark():
     released = ReleasedBlocks()
     released.add(f"{MARK} stands here.")
-    quotation = UnverifiedCitation(Citation("quotation", 3, 9, "lengthy"), "stands in no source")
-    whole = UnverifiedCitation(Citation("claim", 0, 12, "a lengthy claim"), "wrong")
+    quotation = UnverifiedCitation(
+        Citation("quotation", 3, 9, "lengthy"), explain(ReasonCode.WORDS_NOWHERE, words="lengthy")
+    )
+    whole = UnverifiedCitation(Citation("claim", 0, 12, "a lengthy claim"), ABSENT)
     assert released.add("It x lengthy.", [quotation, whole]).count(MARK) == 1
     assert {one.number for one in released.marks} == {2}
-    judged = JudgedClaim("a lengthy claim", (), Verdict("absent", "wrong"), block=1, start=0, end=12)
+    judged = JudgedClaim("a lengthy claim", (), Verdict("absent", ABSENT), block=1, start=0, end=12)
     event = describe_claims(ClaimReport((judged,)), released.marks)
     assert [one["mark"] for one in (*event["claims"], *event["marked_citations"])] == [2, 2]
 

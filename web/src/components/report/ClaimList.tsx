@@ -1,5 +1,5 @@
 import type { Ref } from "preact";
-import { type CheckedClaims, passageOf, scoreText } from "../../claims";
+import { type CheckedClaims, passageOf, reasonOf, scoreText } from "../../claims";
 import type { ClaimView } from "../../events.generated";
 import type { Source } from "../../references";
 import { texts } from "../../texts";
@@ -28,12 +28,13 @@ export function ClaimList({ checked, sources, list }: Shown) {
 
 function Claim({ claim, sources }: { claim: ClaimView; sources: ReadonlyMap<number, Source> }) {
   const context = [claim.row, claim.column].filter(Boolean).join(" · ");
+  const reason = reasonOf(claim);
   const numbers = new Set([...(claim.passage?.source ? [claim.passage.source] : []), ...claim.citations]);
   return (
     <li class="claim" tabIndex={-1}>
       <strong class={`verdict ${claim.verdict}`}>{texts.verdicts[claim.verdict]}</strong> {context && `${context}: `}
       {claim.text}
-      {claim.reason && <div class="who">{claim.reason}</div>}
+      {reason && <div class="who">{reason}</div>}
       {passageOf(claim).map((line) => (
         <div class="who">{line}</div>
       ))}
