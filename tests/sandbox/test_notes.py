@@ -3,7 +3,7 @@
 import pytest
 
 from maniple.sandbox import ExecutionResult
-from maniple.sandbox.notes import drop_notes, is_state
+from maniple.sandbox.notes import drop_notes, is_state, read_notes
 
 LOST = "The sandbox ended since the last call: variables and background processes are gone; files are kept."
 RESULTS = (
@@ -34,3 +34,9 @@ def test_a_note_about_the_sandbox_is_recognised():
     text = RESULTS[0].text().splitlines()[-1]
     assert is_state(text)
     assert not is_state(f"{text}\nThe result is 4.")
+
+
+@pytest.mark.parametrize("result", RESULTS)
+def test_the_notes_are_what_the_code_has_not_printed(result):
+    lines = [line.strip() for line in result.text().splitlines() if line.strip()]
+    assert [*map(str.strip, read_notes(result.text()).splitlines())] == [one for one in lines if one != "4"]

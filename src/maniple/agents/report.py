@@ -41,6 +41,7 @@ from maniple.evidence import MemoryEvidence, Source
 from maniple.evidence.blocks import Blocks
 from maniple.evidence.source_list import format_sources
 from maniple.llms.context_windows import room_of
+from maniple.sandbox.notes import drop_notes, read_notes
 from maniple.scope.run_scope import run_scope
 from maniple.store import ToolCallRecord
 from maniple.tools.evidence import current_evidence
@@ -139,13 +140,14 @@ async def build_source_check(task: Task, tools: Collection[str] | None = _ITEM_R
     trusted_texts = (task.request, task.caller, *task.thread_texts)
     said = [result.text for result in task.results if result.agent not in _READ_HERE]
     shown = await _read_tool_texts(None if tools is None else {*tools, *_CODE_TOOLS})
-    printed = [text for name, text in shown if name in _CODE_TOOLS]
+    outputs = [text for name, text in shown if name in _CODE_TOOLS]
+    printed, notes = [*map(drop_notes, outputs)], [*map(read_notes, outputs)]
     given = [text for name, text in shown if name not in _CODE_TOOLS]
     researched = any(result.agent in _READ_HERE for result in task.results)
     evidence = current_evidence()
     record = MemoryEvidence() if evidence is None else evidence
-    # What a program has printed counts, and not what its author wrote about it.
-    results, answers = ([*given, *printed], said) if printed else ([*said, *given], [])
+    # What a program has printed counts, and not what its author or the sandbox wrote about it.
+    results, answers = ([*given, *printed], [*said, *notes]) if printed else ([*said, *given], [])
     own = TeamTexts(answers, task.thread_reports)
     return await ReportCheck.of(record, trusted_texts, results, said=own, researched=researched)
 

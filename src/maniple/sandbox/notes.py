@@ -27,6 +27,11 @@ def drop_notes(output: str) -> str:
     return "\n".join(line for line in output.splitlines() if not _is_note_line(line)).strip()
 
 
+def read_notes(output: str) -> str:
+    """Return the notes without what the code printed."""
+    return "\n".join(filter(_is_note_line, output.splitlines()))
+
+
 def is_state(block: str) -> bool:
     """Return whether a block of text is a note about the sandbox and nothing else."""
     text = block.strip()

@@ -7,6 +7,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 
 from maniple.agents.report import build_source_check
 from maniple.agents.task import Task
+from maniple.claims.verdict import JudgedClaim
 from maniple.scope.call_ledgers import MemoryLedger
 from maniple.scope.run_scope import SCOPE_KEY, RunScope
 
@@ -14,17 +15,22 @@ pytestmark = pytest.mark.anyio
 TEXT = "The bridge is 4,127 metres long."
 
 
-async def verdict(tool: str, status: str = "success", **arguments: str) -> list[str]:
-    """Return the verdicts on `TEXT` in a run in which a call has returned it."""
+async def judge(tool: str, shown: str, status: str = "success", **arguments: str) -> list[JudgedClaim]:
+    """Return the claims of `TEXT` as judged in a run in which a call has returned `shown`."""
     ledger = MemoryLedger()
     await ledger.begin("r", "1", tool, json.dumps(arguments))
-    await ledger.end("r", "1", json.dumps({"content": TEXT, "status": status}))
+    await ledger.end("r", "1", json.dumps({"content": shown, "status": status}))
     token = var_child_runnable_config.set({"configurable": {SCOPE_KEY: RunScope(run_id="r", ledger=ledger)}})
     try:
         check = await build_source_check(Task("How long is it?", "Report", "Write it"))
-        return [one.verdict.kind for one in (await check.claim_report([f"{TEXT}\n"])).claims]
+        return [*(await check.claim_report([f"{TEXT}\n"])).claims]
     finally:
         var_child_runnable_config.reset(token)
+
+
+async def verdict(tool: str, status: str = "success", **arguments: str) -> list[str]:
+    """Return the verdicts on `TEXT` in a run in which a call has returned it."""
+    return [one.verdict.kind for one in await judge(tool, TEXT, status, **arguments)]
 
 
 @pytest.mark.parametrize(
@@ -63,3 +69,17 @@ async def test_a_failed_call_shows_no_result() -> None:
 
 async def test_a_page_that_was_read_is_a_source_and_no_result() -> None:
     assert await verdict("crawl_tool", url="https://a.test/") == []
+
+
+@pytest.mark.parametrize(
+    "printed", ["The bridge is 4,127 metres long.", '{"bridge metres": 4127}', "bridge: 4,127"]
+)
+async def test_a_note_of_the_sandbox_is_in_no_passage(printed: str) -> None:
+    [claim] = await judge("python_repl_tool", f"{printed} \n[took 2.4 s]", code="print(text)")
+    assert claim.verdict.kind == "supported" and claim.verdict.passage is not None
+    assert "took" not in claim.verdict.passage.text
+
+
+async def test_a_figure_that_only_the_sandbox_noted_is_not_marked() -> None:
+    [claim] = await judge("bash_tool", "done\n[files written: 4,127 metres.csv]", command="ls")
+    assert claim.verdict.kind == "open"

@@ -307,7 +307,7 @@ export const en = {
   alsoRead: "Also read, but not cited",
   backToText: "Back to the text",
   unverified: "unverified",
-  unverifiedWhy: "This was not found in what the team has read.",
+  unverifiedWhy: "This was not found in what the team has read, or differs from it.",
   oneUnverified: "1 statement is not verified.",
   manyUnverified: "{} statements are not verified.",
   claims: "Claims",

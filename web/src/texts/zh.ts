@@ -306,7 +306,7 @@ export const zh: typeof en = {
   alsoRead: "已读但未引用",
   backToText: "回到正文",
   unverified: "未经证实",
-  unverifiedWhy: "团队读过的资料中没有支持这一内容的依据。",
+  unverifiedWhy: "团队读过的资料中没有支持这一内容的依据，或与其不符。",
   oneUnverified: "有 1 处内容未经证实。",
   manyUnverified: "有 {} 处内容未经证实。",
   claims: "论断",
