@@ -71,15 +71,6 @@ async def test_a_page_that_was_read_is_a_source_and_no_result() -> None:
     assert await verdict("crawl_tool", url="https://a.test/") == []
 
 
-@pytest.mark.parametrize(
-    "printed", ["The bridge is 4,127 metres long.", '{"bridge metres": 4127}', "bridge: 4,127"]
-)
-async def test_a_note_of_the_sandbox_is_in_no_passage(printed: str) -> None:
-    [claim] = await judge("python_repl_tool", f"{printed} \n[took 2.4 s]", code="print(text)")
-    assert claim.verdict.kind == "supported" and claim.verdict.passage is not None
-    assert "took" not in claim.verdict.passage.text
-
-
 async def test_a_figure_that_only_the_sandbox_noted_is_not_marked() -> None:
     [claim] = await judge("bash_tool", "done\n[files written: 4,127 metres.csv]", command="ls")
     assert claim.verdict.kind == "open"
