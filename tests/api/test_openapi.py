@@ -5,6 +5,7 @@ switch may be 0 or 1, as the old client's server took them.
 """
 
 import asyncio
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,7 @@ EXAMPLES, ALL_EXAMPLES = 5, 10
 """Of each operation, in `make test` and in `make test-slow`."""
 BEYOND_A_SCHEMA = ("/v1/", "/ag-ui", "/assistants", "/threads", "/runs", "/api/schedules", "/api/webhooks")
 """A schema cannot say there who speaks last, what a cron line is, or which host has an address."""
+GUIDE = {"guide": [reply(json.dumps({"questions": ["What else?"]}))]}
 QUICK = {"MANIPLE_SANDBOX__BACKEND": "off", "MANIPLE_BROWSER__ENABLED": "false"}
 
 
@@ -41,7 +43,7 @@ class Site:
     def waiting_run(self) -> str:
         """Return a run that waits for the review of its plan."""
         with httpx.Client(base_url=self.url, headers=self.headers, timeout=60) as client:
-            self.model.reset(SIMPLE)
+            self.model.reset({**SIMPLE, **GUIDE})
             thread = client.post("/api/threads").json()["thread_id"]
             ask = {**QUESTION, "auto_accepted_plan": False}
             run = client.post(f"/api/threads/{thread}/runs", json=ask).json()["run_id"]
@@ -74,7 +76,7 @@ def site(tmp_path_factory) -> Iterator[Site]:
     """A server that asks for a key, and one conversation with a run on it."""
     home = tmp_path_factory.mktemp("home")
     headers = {"X-API-Key": asyncio.run(_add_key(home))}
-    with serving({"coordinator": [reply("Good day.")]}) as model:
+    with serving({"coordinator": [reply("Good day.")], **GUIDE}) as model:
         with server_process(environment(model.base_url, home, **QUICK), home) as server:
             with httpx.Client(base_url=server.url, headers=headers, timeout=60) as client:
                 thread = client.post("/api/threads").json()["thread_id"]

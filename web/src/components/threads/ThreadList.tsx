@@ -35,14 +35,16 @@ export function ThreadList({ onChoice, onLogOut }: Shown) {
         value={searched.value}
         onInput={(e) => (searched.value = e.currentTarget.value)}
       />
-      <ul>
-        {threads.value.map((one) => (
-          <Entry key={one.thread_id} thread={one} onChoice={onChoice} />
-        ))}
-      </ul>
-      <FoundList onChoice={onChoice} />
-      <Empty />
-      {hasMore.value && <button onClick={() => void attempt(showMore)}>{texts.more}</button>}
+      <div class="list">
+        <ul>
+          {threads.value.map((one) => (
+            <Entry key={one.thread_id} thread={one} onChoice={onChoice} />
+          ))}
+        </ul>
+        <FoundList onChoice={onChoice} />
+        <Empty />
+        {hasMore.value && <button onClick={() => void attempt(showMore)}>{texts.more}</button>}
+      </div>
       <Appearance />
       {apiKey.value && <button class="log-out" title={texts.logOutHint} onClick={onLogOut}>{texts.logOut}</button>}
     </nav>
