@@ -5,6 +5,8 @@ A block of the manual is executed by its language:
                 `maniple serve` alone is a server that runs while they do; its address takes the place of
                 the guide's
     python      a program of its own
+    js          a program of its own for Node.js, with the packages of the page of the service
+                (the address of a program, too, is that of the server)
     LANGUAGE title="FILE"    written to FILE before anything runs
     bash, text, toml, ini and others without a title are for reading.
 """
@@ -22,6 +24,10 @@ from tests.serving import ROOT, server_process
 _FENCE = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.S | re.M)
 _ADDRESS = "http://127.0.0.1:8000"
 _SECONDS = 200
+_RUNNERS = {
+    "python": (sys.executable, "-c"),
+    "js": ("node", "--input-type=module", "--eval"),
+}
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,8 @@ class Guide:
 
     files: dict[str, str]
     commands: str
-    programs: tuple[str, ...]
+    programs: tuple[tuple[str, str], ...]
+    """Their languages and their text."""
     has_server: bool
 
     def run(self, folder: Path, env: Mapping[str, str]) -> str:
@@ -39,11 +46,15 @@ class Guide:
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
+        if any(language == "js" for language, _ in self.programs):
+            (folder / "node_modules").symlink_to(ROOT / "web/node_modules")
         env = {**env, "PATH": f"{Path(sys.executable).parent}:{env['PATH']}"}
         with self._server(folder, env) as url:
             commands = self.commands.replace(_ADDRESS, url)
             said = _run(["bash", "-euo", "pipefail", "-c", commands], folder, env) if commands else ""
-        return said + "".join(_run([sys.executable, "-c", code], folder, env) for code in self.programs)
+            for language, code in self.programs:
+                said += _run([*_RUNNERS[language], code.replace(_ADDRESS, url)], folder, env)
+        return said
 
     def at(self, url: str) -> "Guide":
         """Return the same guide with the site at `url` in place of example.com."""
@@ -65,8 +76,8 @@ def read_guide(page: str) -> Guide:
             has_server = True
         elif language == "sh":
             commands += code
-        elif language == "python":
-            programs.append(code)
+        elif language in _RUNNERS:
+            programs.append((language, code))
     return Guide(files, commands, tuple(programs), has_server)
 
 

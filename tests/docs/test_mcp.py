@@ -15,8 +15,9 @@ GUIDE = (ROOT / "docs/mcp.md").read_text(encoding="utf-8")
 
 def test_the_hosts_json_starts_a_command_that_exists():
     shown = [json.loads(one) for one in re.findall(r"^```json\n(.*?)^```", GUIDE, re.S | re.M)]
-    assert len(shown) == 2
-    for one in shown:
+    started = [one for one in shown if "inputs" not in one]
+    assert len(started) == 2
+    for one in started:
         (server,) = read_servers(one).values()
         *command, config, _ = server["args"]
         assert server["command"].endswith("/bin/maniple")

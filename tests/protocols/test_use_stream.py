@@ -2,14 +2,8 @@
 
 import json
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,40 +13,23 @@ from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply
 from tests.protocols.conftest import SETTINGS
+from tests.protocols.react_page import CHROMIUM, NEEDED, build_page, serve_page
 from tests.serving import ServerProcess, environment, server_process
 
-# Put there by `setup.sh dev`.
-PACKAGES = Path(sys.prefix, "react/node_modules")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium"))), None)
 HERE = Path(__file__).parent / "react"
 PATIENCE_MS = 60_000
-_PAGE = '<!doctype html><div id="root"></div><script type="module" src="chat.mjs"></script>'
 ASKS = {**SIMPLE, "coordinator": [call("ask_user", question="Which numbers?"), *SIMPLE["coordinator"]]}
 APPROVAL = {**SIMPLE, "coder": [call("bash_tool", cmd="echo 5"), reply("It is 4.")]}
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here"),
-    pytest.mark.skipif(not PACKAGES.is_dir(), reason="setup.sh dev has not installed @langchain/react"),
-]
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+pytestmark = NEEDED
 
 
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The origin of the page: a server for files on this machine."""
+    """The origin of the page."""
     folder = tmp_path_factory.mktemp("page")
-    esbuild = next(PACKAGES.glob("@esbuild/*/bin/esbuild"))
-    flags = ("--bundle", "--format=esm", "--log-level=error", '--define:process.env.NODE_ENV="production"')
-    command = [esbuild, HERE / "chat.js", *flags, f"--outfile={folder / 'chat.mjs'}"]
-    subprocess.run(command, check=True, env={"NODE_PATH": str(PACKAGES)}, timeout=60)
-    (folder / "index.html").write_text(_PAGE, encoding="utf-8")
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as files:
-        Thread(target=files.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{files.server_port}"
-        files.shutdown()
+    build_page(HERE / "chat.js", folder)
+    with serve_page(folder) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
