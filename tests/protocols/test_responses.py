@@ -1,4 +1,4 @@
-"""Responses with OpenAI's own Python client, and each case of Open Responses' compliance tests."""
+"""Responses with OpenAI's own Python client."""
 
 import json
 from collections.abc import AsyncIterator
@@ -10,7 +10,6 @@ import pytest
 from openai import AsyncOpenAI
 
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply
-from tests.protocols.test_chat_completions import PICTURE
 from tests.serving import ServerProcess, environment, server_process
 
 pytestmark = pytest.mark.anyio
@@ -19,30 +18,6 @@ ASKS = {**SIMPLE, "coordinator": [call("ask_user", question="Which numbers?"), *
 USER = {"type": "message", "role": "user"}
 FUNCTION = {"type": "function", "name": "get_weather", "parameters": {"type": "object", "properties": {}}}
 SCHEMA = {"format": {"type": "json_schema", "name": "a", "schema": {}}}
-PICTURE_PARTS = [
-    {"type": "input_text", "text": "What do you see?"},
-    {"type": "input_image", "image_url": PICTURE},
-]
-COMPLIANCE: dict[str, Any] = {
-    "basic": [{**USER, "content": "Say hello in exactly 3 words."}],
-    "system prompt": [
-        {**USER, "role": "system", "content": "You are a pirate."},
-        {**USER, "content": "Say hello."},
-    ],
-    "image": [{**USER, "content": PICTURE_PARTS}],
-    "several turns": [
-        {**USER, "content": "My name is Alice."},
-        {**USER, "role": "assistant", "content": "Hello Alice!"},
-        {**USER, "content": "What is my name?"},
-    ],
-}
-REQUIRED = {
-    *("id", "object", "created_at", "completed_at", "status", "incomplete_details", "model"),
-    *("previous_response_id", "instructions", "output", "error", "tools", "tool_choice", "truncation"),
-    *("parallel_tool_calls", "text", "top_p", "presence_penalty", "frequency_penalty", "top_logprobs"),
-    *("temperature", "reasoning", "usage", "max_output_tokens", "max_tool_calls", "store", "background"),
-    *("service_tier", "metadata", "safety_identifier", "prompt_cache_key"),
-}
 
 
 @pytest.fixture
@@ -57,17 +32,6 @@ async def ask(client: AsyncOpenAI, given: Any = "1+3=?", **options: Any) -> Any:
 
 async def events(stream: Any) -> list[Any]:
     return [event async for event in stream]
-
-
-@pytest.mark.parametrize("case", COMPLIANCE)
-async def test_a_case_of_the_compliance_tests_is_completed(
-    client: AsyncOpenAI, model: OpenAIServer, case: str
-):
-    model.reset(TALK)
-    answer = await ask(client, COMPLIANCE[case])
-    assert answer.status == "completed"
-    assert answer.output_text == "Hello, how are you?"
-    assert set(answer.to_dict()) >= REQUIRED
 
 
 async def test_a_task_streams_its_progress_its_calls_and_its_answer(client: AsyncOpenAI):
@@ -147,6 +111,21 @@ async def test_what_the_team_cannot_do_is_refused_by_name(client: AsyncOpenAI, o
         await client.responses.create(**{"model": "maniple", "input": "1+3=?", **options})
     assert refused.value.status_code in (400, 404)
     assert refused.value.param == param
+
+
+async def test_the_options_of_own_tools_and_of_the_text_are_named_as_unused(
+    client: AsyncOpenAI, model: OpenAIServer
+):
+    model.reset(TALK)
+    tool: Any = {"type": "web_search", "external_web_access": False}
+    answer = await ask(client, tools=[tool], text={"verbosity": "low"}, temperature=0)
+    assert answer.to_dict()["not_used"] == ["temperature", "tools.0.external_web_access", "text.verbosity"]
+
+
+@pytest.mark.parametrize("wrong", [{"tools": 5}, {"tools": ["web_search"]}, {"text": "short"}], ids=str)
+async def test_tools_and_text_of_another_form_are_refused(client: AsyncOpenAI, wrong: Any):
+    with pytest.raises(openai.BadRequestError):
+        await ask(client, extra_body=wrong)
 
 
 async def test_a_client_that_times_out_gets_the_same_response(client: AsyncOpenAI, model: OpenAIServer):

@@ -6,7 +6,7 @@ Source: https://platform.openai.com/docs/api-reference/responses and https://www
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query, Request, Response
 from fastapi.responses import JSONResponse
@@ -37,6 +37,7 @@ from maniple.service import Service
 from maniple.service.sent_files import store_files
 from maniple.service.views import resolve_thread_id
 from maniple.store import RunRecord
+from maniple.text import fix_surrogates
 
 router = keyed_router("openai", is_protocol=True)
 _STREAM: dict[int | str, dict[str, Any]] = {
@@ -44,6 +45,7 @@ _STREAM: dict[int | str, dict[str, Any]] = {
 }
 _OWN_TOOLS = ("web_search", "web_search_preview", "code_interpreter", "file_search")
 _MAX_ITEMS = 1_000
+_MAX_TOOLS = 128
 _ResponsePath = Annotated[str, Path(max_length=200, description="The response")]
 
 
@@ -76,6 +78,12 @@ class ResponseRequest(BaseModel):
         default=None, description="As of `/v1/chat/completions`; all keys are stored"
     )
     store: Literal[True] | None = None
+    tools: Annotated[list[dict[str, Any]], Field(max_length=_MAX_TOOLS)] | None = Field(
+        default=None, description="Tools of OpenAI's that the team has, too; their options have no effect"
+    )
+    text: dict[str, Any] | None = Field(
+        default=None, description="`format` is text; other keys have no effect"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +165,7 @@ async def create_response(
         is_repeated=retries > 0,
         prepare=lambda thread: store_files(service, owner, thread, question.files),
     )
-    asked = _asked(service, accepted, body, question.not_used)
+    asked = _asked(service, accepted, body, [*question.not_used, *_name_unused(body)])
     if body.stream:
         return stream_frames(_frames(asked, -1, conversation), asked.headers)
     if body.background:
@@ -256,15 +264,23 @@ def _as_chat(body: ResponseRequest) -> ChatCompletionRequest:
         messages.append(CompletionMessage(role="user", content=body.input))
     else:
         messages += [_as_message(at, one) for at, one in enumerate(body.input)]
-    extra = {name: value for name, value in (body.model_extra or {}).items() if name not in ("tools", "text")}
-    for tool in cast("list[Any]", (body.model_extra or {}).get("tools") or []):
-        if not isinstance(tool, dict) or cast("Json", tool).get("type") not in _OWN_TOOLS:
+    for tool in body.tools or ():
+        if tool.get("type") not in _OWN_TOOLS:
             known = ", ".join(_OWN_TOOLS)
             raise UnsupportedParameter("tools", f"The team has tools of its own; it takes {known}.")
-    form = cast("Json", (body.model_extra or {}).get("text") or {}).get("format") or {"type": "text"}
-    if form != {"type": "text"}:
+    if (body.text or {}).get("format") not in (None, {"type": "text"}):
         raise UnsupportedParameter("text.format", "The team answers in text.")
+    extra = body.model_extra or {}
     return ChatCompletionRequest(model=body.model, messages=messages, metadata=body.metadata, **extra)
+
+
+def _name_unused(body: ResponseRequest) -> list[str]:
+    """Return the options of tools and of the text that have no effect."""
+    names = [
+        f"tools.{at}.{name}" for at, tool in enumerate(body.tools or ()) for name in tool if name != "type"
+    ]
+    names += [f"text.{name}" for name in body.text or () if name != "format"]
+    return fix_surrogates(names)
 
 
 def _as_message(at: int, item: InputItem) -> CompletionMessage:
