@@ -25,7 +25,7 @@ def test_a_suggestion_goes_into_the_field_beside_what_is_there(page: Page, model
     expect(page.locator(".answer-acts [role=alert]")).to_contain_text("no suggestions")
     expect(field).to_have_value("A thought of mine.")
     suggest.click()
-    offered = page.locator(".follow-ups button")
+    offered = page.get_by_role("list", name="Suggested questions").get_by_role("button")
     expect(offered).to_have_text(_QUESTIONS)
     expect(page.locator(".answer-acts [role=alert]")).to_have_count(0)
     offered.nth(1).click()

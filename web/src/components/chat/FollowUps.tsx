@@ -23,15 +23,18 @@ export function FollowUps({ runId }: { runId: string }) {
     <>
       <ActionButton act={suggest}>{texts.suggestFollowUps}</ActionButton>
       {trouble && <p class="notice" role="alert">{trouble}</p>}
-      {questions.length > 0 && (
-        <ul class="follow-ups" role="status" aria-label={texts.followUps}>
-          {questions.map((text) => (
-            <li key={text}>
-              <button dir="auto" onClick={() => choose(text, questions)}>{text}</button>
-            </li>
-          ))}
-        </ul>
-      )}
+      {/* A list of its own: the role would take that of the list away. */}
+      <div role="status">
+        {questions.length > 0 && (
+          <ul class="follow-ups" aria-label={texts.followUps}>
+            {questions.map((text) => (
+              <li key={text}>
+                <button dir="auto" onClick={() => choose(text, questions)}>{text}</button>
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
     </>
   );
 }
