@@ -17,9 +17,10 @@ const purposeNameOf = (thread: string | null) => `maniple.purpose.${thread ?? ""
 /** Increases when a draft was begun elsewhere than in its field. */
 export const begun = signal(0);
 
-/** Put a text for the team into a conversation's field, with the files that are there. */
+/** Put a text into a conversation's field, with the files that are there; for the team unless what is written there is for something else. */
 export function beginDraft(thread: string | null, text: string): void {
-  keepDraft(thread, { ...draftOf(thread), text, purpose: forTeam });
+  const draft = draftOf(thread);
+  keepDraft(thread, { ...draft, text, purpose: draft.text.trim() ? draft.purpose : (draft.purpose ?? forTeam) });
   begun.value += 1;
 }
 
