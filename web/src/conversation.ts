@@ -382,8 +382,10 @@ export function branch(run: RunModel, text: string): Promise<boolean> {
     const accepted = await send<{ run_id: string; thread_id: string }>("POST", path, text ? { input: text } : {});
     tellTabs();
     void refreshThreads().catch(() => undefined);
+    moveReviewing(from, accepted.thread_id);
     // The user may have gone elsewhere meanwhile.
     if (openId.value !== from) return;
+    moveDraft(from, accepted.thread_id);
     await open(accepted.thread_id);
     asked.value = accepted.run_id;
     history.pushState(null, "", `#${encodeURIComponent(accepted.thread_id)}`);

@@ -16,7 +16,8 @@ export function setReviewing(thread: string | null, isChosen: boolean): void {
   version.value += 1;
 }
 
-/** Let a conversation begin with the choice of another one. */
+/** Let a conversation begin with the choice of another one; new conversations keep theirs. */
 export function moveReviewing(from: string | null, to: string): void {
-  setReviewing(to, isReviewing(from));
+  writeStored(nameOf(to), isReviewing(from) ? "yes" : "");
+  version.value += 1;
 }
