@@ -40,7 +40,10 @@ export function describeEditedPlan(before: readonly PlannedStep[] | null, after:
   // A report that repeats a result is not in the editor.
   const left = before.filter((step) => !step.repeats);
   const origins = matched(left, after);
-  const lines = after.flatMap((step, at) => [`${at + 1}. ${step.title}`, ...differences(origins[at], step).map((line) => `    ${line}`)]);
+  const lines = after.flatMap((step, at) => {
+    const needs = changedNeeds({ before, after, origins }, at);
+    return [`${at + 1}. ${step.title}`, ...[...differences(origins[at], step), ...needs].map((line) => `    ${line}`)];
+  });
   const removed = left.filter((step) => !origins.includes(step)).map((step) => texts.editedPlan.removed(step.title));
   return [...lines, ...removed];
 }
@@ -64,11 +67,41 @@ function matched(before: readonly PlannedStep[], after: readonly PlannedStep[]):
 function differences(before: PlannedStep | undefined, after: PlannedStep): string[] {
   const { added, was } = texts.editedPlan;
   const description = `${texts.stepWords}: ${after.description}`;
-  if (!before) return [`${added} (${after.agent_name})`, description];
+  const note = `${texts.stepNote}: ${after.note ?? ""}`;
+  if (!before) return [`${added} (${after.agent_name})`, description, ...(after.note ? [note] : [])];
   const lines: string[] = [];
   if (before.title !== after.title) lines.push(was(before.title));
   if (before.description !== after.description) lines.push(description);
   if (before.agent_name !== after.agent_name) lines.push(`${texts.member}: ${before.agent_name} → ${after.agent_name}`);
-  if ((before.note ?? "") !== (after.note ?? "")) lines.push(`${texts.stepNote}: ${after.note ?? ""}`);
+  if ((before.note ?? "") !== (after.note ?? "")) lines.push(note);
   return lines;
+}
+
+interface Comparison {
+  before: readonly PlannedStep[];
+  after: readonly PlannedStep[];
+  /** Per edited step the one that it was. */
+  origins: readonly (PlannedStep | undefined)[];
+}
+
+/** What an edited step waits for, if that is not what it was; a removed step is named elsewhere. */
+function changedNeeds({ before, after, origins }: Comparison, at: number): string[] {
+  const step = after[at]!;
+  const origin = origins[at];
+  const needs = step.needs ?? null;
+  if (needs === null && (origin?.needs ?? null) === null) return [];
+  const places = needed(after, at);
+  const now = places.map((place) => origins[place] ?? after[place]!);
+  const past = origin && needed(before, before.indexOf(origin)).map((place) => before[place]!);
+  const left = past?.filter((one) => origins.includes(one));
+  if (left && left.length === now.length && left.every((one) => now.includes(one))) return [];
+  const { allBefore, noStep } = texts.editedPlan;
+  const titles = places.map((place) => `“${after[place]!.title}”`).join(", ") || noStep;
+  return [`${texts.waitsFor}: ${needs === null ? allBefore : titles}`];
+}
+
+/** The places, from 0, of the steps whose results a step gets: of those before it. */
+function needed(steps: readonly PlannedStep[], at: number): number[] {
+  const { needs } = steps[at]!;
+  return steps.slice(0, at).flatMap((_, place) => (needs?.includes(place + 1) ?? true ? [place] : []));
 }

@@ -128,7 +128,7 @@ export const en = {
   rejected: "Rejected",
   edited: "Approved with other arguments:",
   acceptedPlan: "Accepted the edited plan:",
-  editedPlan: { added: "New", was: (title: string) => `Was: ${title}`, removed: (title: string) => `Removed: ${title}` },
+  editedPlan: { added: "New", was: (title: string) => `Was: ${title}`, removed: (title: string) => `Removed: ${title}`, allBefore: "all steps before", noStep: "no step" },
   models: (names: string) => `Model: ${names}`,
   calls: (count: number) => (count === 1 ? "1 tool call" : `${count.toLocaleString()} tool calls`),
   result: "Result",

@@ -127,7 +127,7 @@ export const zh: typeof en = {
   rejected: "已拒绝",
   edited: "已批准，参数已修改：",
   acceptedPlan: "已接受修改后的计划：",
-  editedPlan: { added: "新步骤", was: (title: string) => `原为：${title}`, removed: (title: string) => `已移除：${title}` },
+  editedPlan: { added: "新步骤", was: (title: string) => `原为：${title}`, removed: (title: string) => `已移除：${title}`, allBefore: "之前的所有步骤", noStep: "无" },
   models: (names: string) => `模型：${names}`,
   calls: (count: number) => `${count.toLocaleString()} 次工具调用`,
   result: "结果",
