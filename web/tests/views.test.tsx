@@ -256,3 +256,23 @@ describe("a run at work", () => {
     expect(shown(true)).not.toContain("Cancel");
   });
 });
+
+describe("a plan in review", () => {
+  it("says of each step when it begins, also of one for which there is no place at first", () => {
+    const run = new RunModel("id1", "1+3=?", "queued");
+    const steps = ["A", "B", "C", "D"].map((title, at) => ({ id: at + 1, title, agent_name: "researcher", description: "d", status: "pending", needs: [] }));
+    const order = [{ after: [], beside: [2] }, { after: [], beside: [1] }, { after: [], beside: [] }, { after: [1, 2], beside: [] }];
+    run.apply({ id: 1, type: "run", run_id: "id1", thread_id: "id1" });
+    run.apply({ id: 2, type: "plan", title: "P", steps });
+    run.apply({ id: 3, type: "interrupt", interrupt_id: "i", kind: "plan_review", payload: { plan: { title: "P", steps }, order }, options: [] });
+    run.apply({ id: 4, type: "run_status", status: "interrupted" });
+    const shown = render(<RunPlan run={run} version={run.version} />);
+    const lines = [...shown.matchAll(/<summary>(.*?)<span class="unseen">/g)].map(([, line]) => line!.replace(/<[^>]*>/g, ""));
+    expect(lines).toEqual([
+      "A researcher · together with “B”",
+      "B researcher · together with “A”",
+      "C researcher · begins when a step before it has ended",
+      "D researcher · waits for “A”, “B”",
+    ]);
+  });
+});

@@ -183,6 +183,7 @@ export const en = {
   waitsFor: "Waits for",
   waitsForSteps: (steps: string) => `waits for ${steps}`,
   togetherWith: (steps: string) => `together with ${steps}`,
+  waitsForFreePlace: "begins when a step before it has ended",
   stepNote: "Note",
   up: "Earlier",
   down: "Later",

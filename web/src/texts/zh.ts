@@ -182,6 +182,7 @@ export const zh: typeof en = {
   waitsFor: "等待步骤",
   waitsForSteps: (steps: string) => `等待步骤 ${steps}`,
   togetherWith: (steps: string) => `与 ${steps} 同时进行`,
+  waitsForFreePlace: "前面有一个步骤结束后开始",
   stepNote: "注意事项",
   up: "提前",
   down: "推后",

@@ -97,10 +97,15 @@ export function StepView({ steps, at, note, order, findings, outcome, isOver, as
 }
 
 /** When a step will begin. One that waits for all above, as steps do unless the plan says otherwise, needs no words. */
-function Begins({ steps, at, order: { after, beside } }: { steps: readonly Step[]; at: number; order: StepOrder }) {
-  const isPlain = after.length === at && beside.length === 0;
-  if (isPlain || (after.length === 0 && beside.length === 0)) return null;
-  return <span class="who"> · {beside.length > 0 ? texts.togetherWith(titles(steps, beside)) : texts.waitsForSteps(titles(steps, after))}</span>;
+function Begins({ steps, at, order }: { steps: readonly Step[]; at: number; order: StepOrder }) {
+  const isPlain = order.after.length === at && order.beside.length === 0;
+  return isPlain ? null : <span class="who"> · {begins(steps, order)}</span>;
+}
+
+function begins(steps: readonly Step[], { after, beside }: StepOrder): string {
+  if (beside.length > 0) return texts.togetherWith(titles(steps, beside));
+  // More steps could run than may run concurrently.
+  return after.length > 0 ? texts.waitsForSteps(titles(steps, after)) : texts.waitsForFreePlace;
 }
 
 /** The titles of steps by their numbers, from 1. */
