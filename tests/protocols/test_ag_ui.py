@@ -62,15 +62,22 @@ async def test_a_task_is_steps_calls_a_plan_and_one_message(http: httpx.AsyncCli
 
 
 async def test_the_state_after_all_deltas_is_the_plan_of_the_run(http: httpx.AsyncClient):
-    events = await run(http, asking())
-    plan: Any = None
+    state = state_after(await run(http, asking()))
+    assert [step["status"] for step in state["plan"]["steps"]] == ["completed", "completed"]
+
+
+def state_after(events: list[Any]) -> Any:
+    """Return the state that a client has after these events."""
+    state: Any = {}
     for event in events:
+        if event.type == "STATE_SNAPSHOT":
+            state = json.loads(json.dumps(event.snapshot))
         for change in event.delta if event.type == "STATE_DELTA" else ():
             if change.path == "/plan":
-                plan = change.value
+                state["plan"] = change.value
             else:
-                plan["steps"][int(change.path.rsplit("/", 1)[1])] = change.value
-    assert [step["status"] for step in plan["steps"]] == ["completed", "completed"]
+                state["plan"]["steps"][int(change.path.rsplit("/", 1)[1])] = change.value
+    return state
 
 
 async def test_an_approval_is_an_interrupt_that_the_next_run_answers_with_an_edit(
@@ -112,6 +119,39 @@ async def test_a_conversation_is_sent_to_a_client_that_has_none_of_it(http: http
     [snapshot] = [event for event in events if event.type == "MESSAGES_SNAPSHOT"]
     assert [one.role for one in snapshot.messages] == ["user", "assistant"]
     assert "TEXT_MESSAGE_START" not in kinds(events)
+
+
+@pytest.mark.parametrize(
+    ("script", "options"),
+    [(APPROVAL, {}), (ASKS, {}), (SIMPLE, {"auto_accepted_plan": False})],
+    ids=["approval", "question", "plan"],
+)
+async def test_a_client_that_is_loaded_in_a_pause_gets_what_the_run_asks(
+    http: httpx.AsyncClient, model: OpenAIServer, script: Any, options: Any
+):
+    model.reset(script)
+    given = asking(forwardedProps=options)
+    before = await run(http, given)
+    loaded = await run(http, asking("", given["threadId"]))
+    assert loaded[-1].outcome == before[-1].outcome
+    assert state_after(loaded) == state_after(before)
+    [snapshot] = [event for event in loaded if event.type == "MESSAGES_SNAPSHOT"]
+    assert [one.role for one in snapshot.messages] == ["user"]
+    assert text(loaded) == text(before)
+
+
+async def test_an_answer_begins_with_the_plan_as_it_stands(http: httpx.AsyncClient, model: OpenAIServer):
+    model.reset(APPROVAL)
+    given = asking()
+    before = await run(http, given)
+    entry = {"interruptId": before[-1].outcome.interrupts[0].id, "status": "resolved"}
+    events = await run(
+        http, asking("", given["threadId"], resume=[{**entry, "payload": {"type": "approve"}}])
+    )
+    [snapshot] = [event for event in events if event.type == "STATE_SNAPSHOT"]
+    assert snapshot.snapshot == state_after(before)
+    assert [step["status"] for step in state_after(events)["plan"]["steps"]] == ["completed", "completed"]
+    assert state_after(await run(http, asking("", given["threadId"]))) == state_after(events)
 
 
 async def test_a_run_that_fails_is_an_error_event(http: httpx.AsyncClient, model: OpenAIServer):

@@ -47,6 +47,22 @@ async def test_the_client_of_ag_ui_puts_plan_calls_and_answer_together(server: S
     assert [step["status"] for step in found["state"]["plan"]["steps"]] == ["completed", "completed"]
 
 
+async def test_a_chat_of_ag_uis_client_shows_each_message_once_after_a_reload_in_a_pause_and_at_the_end(
+    server: ServerProcess, model: OpenAIServer
+):
+    model.reset({**SIMPLE, "by_history": True, "coder": [call("bash_tool", cmd="echo 5"), reply("It is 4.")]})
+    found = await printed("ag_ui_chat.mjs", f"{server.url}/ag-ui")
+    roles = {moment: [one["role"] for one in shown["messages"]] for moment, shown in found.items()}
+    assert roles["waiting"] == roles["loadedWaiting"] == ["user"]
+    assert roles["ended"] == roles["loadedEnded"] == ["user", "assistant"]
+    assert roles["askedAgain"] == roles["loadedLast"] == ["user", "assistant", "user"]
+    assert found["waiting"]["asked"] == found["loadedWaiting"]["asked"] != []
+    assert found["askedAgain"]["asked"] == found["loadedLast"]["asked"] != []
+    assert found["ended"]["asked"] == found["loadedEnded"]["asked"] == []
+    assert found["waiting"]["steps"] == found["loadedWaiting"]["steps"] == ["in_progress", "not_started"]
+    assert found["ended"]["steps"] == found["loadedEnded"]["steps"] == ["completed", "completed"]
+
+
 async def test_a_page_of_langgraphs_client_shows_an_interrupt_its_answer_and_the_conversation_alone(
     server: ServerProcess, model: OpenAIServer
 ):

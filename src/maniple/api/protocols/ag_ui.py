@@ -78,7 +78,7 @@ async def run_agent(
     if given.resume:
         accepted = await _answer(service, thread_id, owner, given.resume)
     elif asked is None:
-        accepted = await _newest_at_work(service, thread_id, owner)
+        accepted = await _newest_open(service, thread_id, owner)
     else:
         accepted = await submit(
             service,
@@ -211,11 +211,16 @@ def _read_answer(entry: ResumeEntry) -> Any:
     return cast("Any", payload)
 
 
-async def _newest_at_work(service: Service, thread_id: str, owner: str) -> AcceptedRun | None:
+async def _newest_run(service: Service, thread_id: str, owner: str) -> RunRecord | None:
     runs = await service.store.runs.list_by_thread(thread_id, 1)
-    if not runs or runs[0].owner != owner or not runs[0].is_unfinished:
-        return None
-    return AcceptedRun(runs[0], 0)
+    return runs[0] if runs and runs[0].owner == owner else None
+
+
+async def _newest_open(service: Service, thread_id: str, owner: str) -> AcceptedRun | None:
+    """Return the whole newest run if it is at work, or waits for an answer that the client has yet to see."""
+    run = await _newest_run(service, thread_id, owner)
+    is_open = run is not None and (run.is_unfinished or run.status == "interrupted")
+    return AcceptedRun(run, 0) if run and is_open else None
 
 
 @dataclass(slots=True)
@@ -247,13 +252,17 @@ class _Stream:
         if needs_messages:
             yield MessagesSnapshotEvent(messages=await self._read_messages())
         if self.accepted is None:
+            if newest := await _newest_run(self.service, *self.thread):
+                for event in (await self._restore(newest, newest.run_id)).begin():
+                    yield event
             yield self._finished(RunFinishedSuccessOutcome(), None)
             return
         async for event in self._run_events(self.accepted):
             yield event
 
     async def _run_events(self, accepted: AcceptedRun) -> AsyncIterator[BaseEvent]:
-        found = AgUiEvents(f"{accepted.run.run_id}-answer-{accepted.after}")
+        answer_id = f"{accepted.run.run_id}-answer-{accepted.after}"
+        found = await self._restore(accepted.run, answer_id, accepted.after)
         for event in found.begin():
             yield event
         try:
@@ -266,6 +275,19 @@ class _Stream:
             ends = [*found.end(), RunErrorEvent(message=str(error), code=error.code)]
         for event in ends:
             yield event
+
+    async def _restore(self, run: RunRecord, answer_id: str, until: int | None = None) -> AgUiEvents:
+        """Return the state of a run after its record `until`, None: after its last one."""
+        found, after = AgUiEvents(answer_id), 0
+        while until is None or after < until:
+            page = await self.service.store.events.read(run.run_id, after)
+            for record in page:
+                if until is None or record.number <= until:
+                    found.restore(record)
+            if not page:
+                break
+            after = page[-1].number
+        return found
 
     def _last_events(self, found: AgUiEvents, run: RunRecord) -> Iterator[BaseEvent]:
         view = found.view
@@ -308,6 +330,8 @@ class _Stream:
                 messages.append(UserMessage(id=f"{thread_id}-{place}", content=text))
             elif one.role == "assistant" and (one.name in ANSWERING_AGENTS or one.name is None):
                 messages.append(AssistantMessage(id=f"{thread_id}-{place}", content=text))
+        while self.accepted and messages and messages[-1].role == "assistant":
+            messages.pop()  # the events of the run have it, as a text or as an interrupt
         return messages
 
 

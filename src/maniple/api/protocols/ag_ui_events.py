@@ -84,6 +84,11 @@ class AgUiEvents:
         """The run so far."""
         return self.pieces.view
 
+    def restore(self, record: EventRecord) -> None:
+        """Take the state from a record of the log before the segment."""
+        if record.type == PlanChanged.type:
+            _ = [*self._events(event_of(record))]
+
     def begin(self) -> Iterator[BaseEvent]:
         """Yield the state at the beginning."""
         yield StateSnapshotEvent(snapshot=self._state)
