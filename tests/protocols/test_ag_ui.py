@@ -1,7 +1,9 @@
 """AG-UI: its events, checked with its own types and its own client."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -11,7 +13,7 @@ from ag_ui.core import Event, RunAgentInput
 from pydantic import TypeAdapter
 
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply
-from tests.serving import ServerProcess
+from tests.serving import ServerProcess, environment, server_process
 
 pytestmark = pytest.mark.anyio
 EVENT: TypeAdapter[Any] = TypeAdapter(Event)
@@ -138,6 +140,43 @@ async def test_a_client_that_is_loaded_in_a_pause_gets_what_the_run_asks(
     [snapshot] = [event for event in loaded if event.type == "MESSAGES_SNAPSHOT"]
     assert [one.role for one in snapshot.messages] == ["user"]
     assert text(loaded) == text(before)
+
+
+@pytest.mark.slow
+async def test_a_client_that_is_loaded_while_its_run_waits_for_a_place_has_its_question(
+    model: OpenAIServer, tmp_path: Path
+):
+    model.reset({"coordinator": [reply("Hello!"), {**reply("Wait."), "hang": True}]})
+    env = environment(model.base_url, tmp_path, MANIPLE_SERVER__MAX_RUNS="1")
+    with server_process(env, tmp_path) as process:
+        async with httpx.AsyncClient(base_url=process.url, timeout=100) as http, asyncio.TaskGroup() as tasks:
+            given = asking("Hi")
+            await run(http, given)
+            at_work = asking("Work")
+            tasks.create_task(run(http, at_work))
+            await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"]["coordinator"] == 2)
+            waiting = asking("And now?", given["threadId"])
+            tasks.create_task(run(http, waiting))
+            async with asyncio.timeout(30):
+                while len((await load(http, given["threadId"]))[1].messages) < 3:
+                    pass  # until the run is accepted
+            snapshot = (await load(http, given["threadId"]))[1]
+            assert [one.content for one in snapshot.messages] == ["Hi", "Hello!", "And now?"]
+            for one in (waiting, at_work):
+                started = (await load(http, one["threadId"]))[0]
+                await http.post(f"/api/runs/{started.metadata['maniple']['runId']}/cancel")
+
+
+async def load(http: httpx.AsyncClient, thread: str) -> list[Any]:
+    """Return the first two events that a client gets which has nothing: the start, and the conversation."""
+    found: list[Any] = []
+    async with http.stream("POST", "/ag-ui", json=asking("", thread)) as response:
+        async for line in response.aiter_lines():
+            if line.startswith("data: ") and len(found) < 2:
+                found.append(EVENT.validate_json(line.removeprefix("data: ")))
+            if len(found) == 2:
+                break
+    return found
 
 
 async def test_an_answer_begins_with_the_plan_as_it_stands(http: httpx.AsyncClient, model: OpenAIServer):

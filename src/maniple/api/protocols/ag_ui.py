@@ -38,12 +38,12 @@ from maniple.api.protocols.following import follow_run, read_ended, stream_frame
 from maniple.api.protocols.run_choices import InvalidChoice, RunChoices, name_unknown, read_choices
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError
-from maniple.events import ANSWERING_AGENTS
+from maniple.events import ANSWERING_AGENTS, PlanChanged
 from maniple.runs import AcceptedRun, RunNotWaiting, RunRequest
 from maniple.service import Service
 from maniple.service.sent_files import SentFile, decode_content, store_files
 from maniple.service.views import read_thread_detail, resolve_thread_id
-from maniple.store import RunRecord
+from maniple.store import RunRecord, read_event_pages
 from maniple.text import fix_surrogates
 
 router = keyed_router("ag-ui", is_protocol=True)
@@ -278,15 +278,13 @@ class _Stream:
 
     async def _restore(self, run: RunRecord, answer_id: str, until: int | None = None) -> AgUiEvents:
         """Return the state of a run after its record `until`, None: after its last one."""
-        found, after = AgUiEvents(answer_id), 0
-        while until is None or after < until:
-            page = await self.service.store.events.read(run.run_id, after)
+        found, plans = AgUiEvents(answer_id), {PlanChanged.type}
+        if until == 0:
+            return found
+        async for page in read_event_pages(self.service.store.events, run.run_id, types=plans):
             for record in page:
                 if until is None or record.number <= until:
                     found.restore(record)
-            if not page:
-                break
-            after = page[-1].number
         return found
 
     def _last_events(self, found: AgUiEvents, run: RunRecord) -> Iterator[BaseEvent]:
@@ -330,6 +328,9 @@ class _Stream:
                 messages.append(UserMessage(id=f"{thread_id}-{place}", content=text))
             elif one.role == "assistant" and (one.name in ANSWERING_AGENTS or one.name is None):
                 messages.append(AssistantMessage(id=f"{thread_id}-{place}", content=text))
+        if self.accepted and self.accepted.run.started_at is None:
+            asked = RunRequest.of(self.accepted.run).messages[-1]  # the conversation has it when it begins
+            messages.append(UserMessage(id=f"{thread_id}-{len(detail.messages)}", content=asked.text))
         while self.accepted and messages and messages[-1].role == "assistant":
             messages.pop()  # the events of the run have it, as a text or as an interrupt
         return messages

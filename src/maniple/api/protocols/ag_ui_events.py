@@ -86,8 +86,7 @@ class AgUiEvents:
 
     def restore(self, record: EventRecord) -> None:
         """Take the state from a record of the log before the segment."""
-        if record.type == PlanChanged.type:
-            _ = [*self._events(event_of(record))]
+        _ = [*self._events(event_of(record))]
 
     def begin(self) -> Iterator[BaseEvent]:
         """Yield the state at the beginning."""
