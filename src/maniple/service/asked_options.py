@@ -1,12 +1,15 @@
 """What a run was asked with, for clients that show it while the run works."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
 from maniple.runs import RunRequest
 from maniple.store import RunRecord
-from maniple.types import Effort
+from maniple.types import Depth, Effort, ReportStyle
+
+_OF_REQUEST = ("model", "budget")
+"""The fields that are no options of the graph."""
 
 
 class BudgetView(BaseModel):
@@ -22,12 +25,21 @@ class BudgetView(BaseModel):
 class AskedView(BaseModel):
     """What a run was asked with; an answer or a message to it changes none of this.
 
-    `model` and `effort` are "" if they were left to the service. `budget` has the limits of the service, too.
+    "" is what was left to the service, and so is an empty `team_members`: all. `budget` has the limits of the
+    service, too.
     """
 
     model: str
     effort: Effort | Literal[""]
     budget: BudgetView
+    deep_thinking_mode: bool
+    search_before_planning: bool
+    auto_accepted_plan: bool
+    team_members: list[str]
+    agent: str
+    depth: Depth | Literal[""]
+    locale: str
+    report_style: ReportStyle | Literal[""]
 
     @classmethod
     def of(cls, run: RunRecord) -> "AskedView | None":
@@ -36,5 +48,8 @@ class AskedView(BaseModel):
             request = RunRequest.of(run)
         except ValueError:
             return None
+        options: dict[str, Any] = {
+            name: getattr(request.options, name) for name in cls.model_fields if name not in _OF_REQUEST
+        }
         budget = BudgetView.model_validate(request.budget, from_attributes=True)
-        return cls(model=request.model, effort=request.options.effort, budget=budget)
+        return cls(model=request.model, budget=budget, **options)

@@ -62,6 +62,7 @@ export const en = {
   team: "Team",
   limits: "Limits",
   limitNames: { minutes: "minutes of work", tokens: "tokens", cost: "cost, in the currency of the prices" },
+  callLimitNames: { model_calls: "calls of a model", tool_calls: "calls of a tool" },
   limitsHint: "They hold for each question, and can only lower the limits of the service. An empty field sets none.",
   model: "Model",
   effort: "Effort",

@@ -4,10 +4,19 @@ import type { RunModel } from "../../run";
 import { texts } from "../../texts";
 
 /** What a run was asked with, as in `GET /api/runs/{run_id}`. */
-interface Asked {
+export interface Asked {
   model: string;
   effort: string;
   budget: Record<string, number | null>;
+  deep_thinking_mode: boolean;
+  search_before_planning: boolean;
+  auto_accepted_plan: boolean;
+  team_members: string[];
+  /** The agent that answers alone; "" for the team. */
+  agent: string;
+  depth: string;
+  locale: string;
+  report_style: string;
 }
 
 const SECONDS_PER_MINUTE = 60;
@@ -25,10 +34,37 @@ export function RunOptions({ run: { runId } }: { run: RunModel }) {
   return said.length > 0 ? <p class="fixed-options faint">{`${texts.fixedOptions} ${said.join(" · ")}`}</p> : null;
 }
 
-function describe({ model, effort, budget }: Asked): string[] {
-  const limits = Object.entries({ ...budget, minutes: budget["seconds"] ? budget["seconds"] / SECONDS_PER_MINUTE : null })
-    .map(([name, most]) => [texts.limitNames[name as keyof typeof texts.limitNames], most] as const)
-    .filter(([name, most]) => name && most)
-    .map(([name, most]) => texts.atMost(most!.toLocaleString(), name!));
-  return [model && `${texts.model} ${model}`, effort && `${texts.effort} ${texts.efforts[effort as keyof typeof texts.efforts]}`, ...limits].filter(Boolean);
+/** What a run was asked with, apart from what was left to the service, in words. */
+export function describe(asked: Asked): string[] {
+  const { model, effort, depth, report_style: style, locale } = asked;
+  const team = asked.agent || asked.team_members.join(", ");
+  const said = [
+    asked.deep_thinking_mode && texts.deep,
+    asked.search_before_planning && texts.searchFirst,
+    !asked.auto_accepted_plan && texts.review,
+    depth && `${texts.depth} ${wordOf(texts.depths, depth)}`,
+    style && `${texts.style} ${wordOf(texts.styles, style)}`,
+    model && `${texts.model} ${model}`,
+    effort && `${texts.effort} ${wordOf(texts.efforts, effort)}`,
+    team && `${texts.team} ${team}`,
+    locale && `${texts.language} ${locale}`,
+  ];
+  return [...said.filter((one) => typeof one === "string"), ...describeLimits(asked.budget)].filter(Boolean);
+}
+
+function describeLimits(budget: Asked["budget"]): string[] {
+  const names: Record<string, string> = { ...texts.limitNames, ...texts.callLimitNames };
+  const { seconds, ...others } = budget;
+  return Object.entries({ minutes: seconds ? seconds / SECONDS_PER_MINUTE : null, ...others })
+    .filter(([name, most]) => names[name] && most)
+    .map(([name, most]) => texts.atMost(amount(most!), names[name]!));
+}
+
+/** A small number keeps its digits: a cost may be a part of a cent. */
+function amount(most: number): string {
+  return most.toLocaleString(undefined, most < 1 ? { maximumSignificantDigits: 3 } : {});
+}
+
+function wordOf(words: Record<string, string>, name: string): string {
+  return Object.hasOwn(words, name) ? words[name]! : name;
 }
