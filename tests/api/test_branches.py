@@ -100,3 +100,44 @@ async def test_a_run_that_waits_is_answered_before_it_is_branched(tmp_path):
             refused = await it.client.post(f"/api/runs/{run}/branch")
             assert (refused.status_code, refused.json()["code"]) == (409, "thread_busy")
             await it.client.post(f"/api/runs/{working.json()['run_id']}/cancel")
+
+
+async def test_a_branch_has_the_options_of_its_run_or_those_that_are_given(talking: InProcessService):
+    it = talking
+    body = {"input": "a", "effort": "low", "locale": "de-DE", "budget": {"tokens": 900_000}}
+    response = await it.client.post(f"/api/threads/{await it.thread()}/runs", json=body)
+    run = response.json()["run_id"]
+    await it.events_of(run)
+
+    async def asked(body: dict[str, object]) -> tuple[str, str, bool, int, float]:
+        found = (await it.get(f"/api/runs/{(await branch(it, run, body))['run_id']}"))["asked"]
+        limits = found["budget"]
+        return (
+            *(found["effort"], found["locale"], found["deep_thinking_mode"]),
+            *(limits["tokens"], limits["seconds"]),
+        )
+
+    *_, of_service = await asked({})
+    assert await asked({"input": "b"}) == ("low", "de-DE", False, 900_000, of_service)
+    chosen = {"effort": "high", "deep_thinking_mode": True, "budget": {"tokens": 800_000, "seconds": 90}}
+    assert await asked({"run": chosen}) == ("high", "", True, 800_000, 90)
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "code"),
+    [
+        ({"model": "nope"}, 409, "unknown_model"),
+        ({"budget": {"cost": 1}}, 409, "prices_unknown"),
+        ({"team_members": ["nobody"]}, 422, "invalid_request"),
+        ({"effort": "huge"}, 422, "invalid_request"),
+    ],
+)
+async def test_options_that_the_service_has_not_are_refused_before_there_is_a_branch(
+    talking: InProcessService, options, status, code
+):
+    it = talking
+    run = await ask(it, await it.thread(), "a")
+    before = await it.get("/api/threads")
+    response = await it.client.post(f"/api/runs/{run}/branch", json={"run": options})
+    assert (response.status_code, response.json()["code"]) == (status, code)
+    assert await it.get("/api/threads") == before

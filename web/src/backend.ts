@@ -11,7 +11,7 @@ export const live: Service = {
   ask,
   has: () => true,
   attempt,
-  acts: { askAgain: (run) => askAgain(run.question, chosenOptions()), answer, answerInWords, branch, cancel, changePlan, isForemost, retry, share: (run) => attempt(() => share(run.runId)) },
+  acts: { askAgain: (run) => askAgain(run.question, chosenOptions()), answer, answerInWords, branch: (run, text) => branch(run, text, chosenOptions()), cancel, changePlan, isForemost, retry, share: (run) => attempt(() => share(run.runId)) },
   clock: { now, watch: watchClock },
 };
 

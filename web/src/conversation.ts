@@ -375,11 +375,11 @@ export function retry(run: RunModel): Promise<boolean> {
 }
 
 /** Ask the question of a run again on a branch, with another text unless it is empty, and open the branch. */
-export function branch(run: RunModel, text: string): Promise<boolean> {
+export function branch(run: RunModel, text: string, choices: RunChoices): Promise<boolean> {
   const from = openId.value;
   return attempt(async () => {
     const path = `/api/runs/${encodeURIComponent(run.runId)}/branch`;
-    const accepted = await send<{ run_id: string; thread_id: string }>("POST", path, text ? { input: text } : {});
+    const accepted = await send<{ run_id: string; thread_id: string }>("POST", path, { ...(text && { input: text }), run: choices });
     tellTabs();
     void refreshThreads().catch(() => undefined);
     moveReviewing(from, accepted.thread_id);

@@ -224,11 +224,11 @@ RUN_OPTIONS = tuple(name for name in TeamRequest.model_fields if name not in ("d
 """The fields that are options of a new run."""
 
 
-class BatchRunOptions(TeamRequest):
-    """The options of each run of a batch; `multitask_strategy` has no effect."""
+class NewRunOptions(TeamRequest):
+    """The options of a run whose message is given elsewhere; `multitask_strategy` has no effect."""
 
     def as_run(self, owner: str, budget: Budget) -> RunRequest:
-        """Return the request of each run, within `budget`, still without its message."""
+        """Return the request of the run, within `budget`, still without its message."""
         return self._request([HumanMessage("")], None, owner, budget)
 
 
@@ -337,7 +337,7 @@ class MessageCreate(BaseModel):
 
 
 class BranchCreate(BaseModel):
-    """The body of `POST /api/runs/{run_id}/branch`: the edited question, or nothing to ask it as it was."""
+    """The body of `POST /api/runs/{run_id}/branch`: what differs from the run; may be empty."""
 
     model_config = ConfigDict(json_schema_extra={"example": {"input": "1+4=?"}})
 
@@ -346,6 +346,7 @@ class BranchCreate(BaseModel):
         Field(max_length=1_000_000, pattern=r"\S", description="The new text; null: the question as it was."),
         AfterValidator(fix_surrogates),
     ] = None
+    run: NewRunOptions | None = Field(default=None, description="The options; null: those of the run.")
 
 
 class ThreadCreate(BaseModel):

@@ -160,12 +160,14 @@ def read_request(record: RunRecord) -> RunRequest:
         raise BranchPointGone(f"The question of the run cannot be read: {error}") from error
 
 
-def ask_again(record: RunRecord, thread_id: str, text: str) -> RunRequest:
+def ask_again(record: RunRecord, thread_id: str, text: str, chosen: RunRequest | None = None) -> RunRequest:
     """Return the request of a run for another thread, with another text unless `text` is empty.
 
-    Pictures of the question stay.
+    Pictures of the question stay. Options, budget and model are those of `chosen`, if it is given.
     """
     request = read_request(record)
+    if chosen is not None:
+        request = replace(request, options=chosen.options, budget=chosen.budget, model=chosen.model)
     *before, asked = request.messages
     content = replace_text(asked.content, text) if text else asked.content
     messages = [*before, HumanMessage(content=content)]

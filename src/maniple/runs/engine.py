@@ -86,12 +86,15 @@ class Engine(Protocol):
         """
         ...
 
-    async def branch_run(self, run_id: str, text: str = "", owner: str = "") -> AcceptedRun:
+    async def branch_run(
+        self, run_id: str, text: str = "", owner: str = "", chosen: RunRequest | None = None
+    ) -> AcceptedRun:
         """Ask the question of a run again on a new branch, with another `text` unless that is empty.
 
         `run.thread_id` of the result is the branch: a thread that begins with the runs before this one, has
         a copy of the files as they were at its question (`Thread.note` says what is not), and goes on by
-        itself. The run and those after it stay as they are. Options and budget are those of the run.
+        itself. The run and those after it stay as they are. Options, budget and model are those of `chosen`,
+        else those of the run.
         Raises `NotFound`, `ThreadBusy` (a run of the thread works or waits), `BranchPointGone`,
         `TooManyBranches`, `FileError` and the errors of `submit`.
         """

@@ -253,7 +253,9 @@ class InProcessEngine:
             await self.tasks.resume(changed, "retry")
             return AcceptedRun(changed, after=retry.after)
 
-    async def branch_run(self, run_id: str, text: str = "", owner: str = "") -> AcceptedRun:
+    async def branch_run(
+        self, run_id: str, text: str = "", owner: str = "", chosen: RunRequest | None = None
+    ) -> AcceptedRun:
         """Ask the question of a run again on a new branch (see `Engine`)."""
         record = await self.status(run_id, owner)
         async with self.tasks.admission.admit(owner), self.tasks.thread_locks.acquire(record.thread_id):
@@ -261,7 +263,7 @@ class InProcessEngine:
             record = await self.status(run_id, owner)
             branch = await self._brancher.make(record)
             try:
-                request = ask_again(record, branch.thread_id, text)
+                request = ask_again(record, branch.thread_id, text, chosen)
                 return AcceptedRun(await self._add(str(uuid4()), branch.thread_id, request), after=0)
             except ManipleError:
                 await self._brancher.discard(branch)

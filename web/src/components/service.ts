@@ -7,7 +7,7 @@ import type { RunModel } from "../run";
 /** The user's actions on a run. Each returns whether it was accepted; refusals are shown. */
 export interface Acts {
   askAgain(run: RunModel): Promise<boolean>;
-  /** Ask the question of a run again on a branch, with another text unless it is empty. */
+  /** Ask the question of a run again on a branch, with another text unless it is empty, as the options are chosen now. */
   branch(run: RunModel, text: string): Promise<boolean>;
   retry(run: RunModel): Promise<boolean>;
   answer(run: RunModel, to: Interrupt, reply: unknown): Promise<boolean>;

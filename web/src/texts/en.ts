@@ -160,7 +160,7 @@ export const en = {
   editCancel: "Cancel",
   editSend: "Send again",
   regenerate: "Answer again",
-  regenerateHint: "Asks the question again from the beginning; this answer stays as a version",
+  regenerateHint: "Asks the question again from the beginning, with the options chosen now; this answer stays as a version",
   retryHint: "Does only what is missing again, and keeps what is done",
   suggestFollowUps: "Suggest follow-ups",
   followUps: "Suggested questions",

@@ -159,7 +159,7 @@ export const zh: typeof en = {
   editCancel: "取消",
   editSend: "重新发送",
   regenerate: "重新回答",
-  regenerateHint: "从头重新提问；此回答作为一个版本保留",
+  regenerateHint: "按当前所选的选项从头重新提问；此回答作为一个版本保留",
   retryHint: "只重做缺少的部分，保留已完成的部分",
   suggestFollowUps: "推荐后续问题",
   followUps: "推荐的问题",

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.document import describe_location
 from maniple.api.error_responses import error_responses
-from maniple.api.requests import BatchRunOptions, BudgetIn, check_budget, check_choices
+from maniple.api.requests import BudgetIn, NewRunOptions, check_budget, check_choices
 from maniple.api.state import ServiceOf
 from maniple.batches import MAX_ITEMS, AnswerRule, BatchSpecification, make_batch, read_results, retry_batch
 from maniple.batches.results import write_csv, write_json_line
@@ -40,7 +40,7 @@ class BatchCreate(BaseModel):
     attempts: int = Field(default=1, ge=1, le=MAX_ATTEMPTS, description="Most runs of one item.")
     budget: BudgetIn | None = Field(default=None, description="Limits of the whole batch.")
     rule: AnswerRule = Field(default=AnswerRule(), description="What an answer must be to be accepted.")
-    run: BatchRunOptions = Field(default_factory=BatchRunOptions, description="The options of each run.")
+    run: NewRunOptions = Field(default_factory=NewRunOptions, description="The options of each run.")
 
 
 class BatchView(BaseModel):

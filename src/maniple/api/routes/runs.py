@@ -30,6 +30,8 @@ from maniple.api.requests import (
     PlanEditRequest,
     ResumeRequest,
     check_agent_name,
+    check_budget,
+    check_choices,
 )
 from maniple.api.sse import StreamStart, ViewQuery, event_stream, frames_until
 from maniple.api.state import ServiceOf
@@ -264,8 +266,14 @@ async def branch_run(
     copy of the files as they were at the question, and goes on by itself. 409 while a run of the conversation
     works or waits.
     """
-    text = (change.input if change else None) or ""
-    accepted = await service.engine.branch_run(run_id, text, caller.owner)
+    change = change or BranchCreate()
+    chosen = None
+    if change.run is not None:
+        check_choices(change.run, service.runtime)
+        chosen = change.run.as_run(
+            caller.owner, check_budget(change.run.asked_budget(), service.settings.models)
+        )
+    accepted = await service.engine.branch_run(run_id, change.input or "", caller.owner, chosen)
     response.headers["location"] = f"/api/runs/{accepted.run.run_id}"
     return RunAccepted.of(accepted.run)
 

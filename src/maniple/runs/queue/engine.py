@@ -199,7 +199,9 @@ class QueueEngine:
             await sandbox.stop(thread_id)
         await self._store.threads.delete(thread_id)
 
-    async def branch_run(self, run_id: str, text: str = "", owner: str = "") -> AcceptedRun:
+    async def branch_run(
+        self, run_id: str, text: str = "", owner: str = "", chosen: RunRequest | None = None
+    ) -> AcceptedRun:
         """Ask the question of a run again on a new branch (see `Engine`)."""
         record = await self._settled(await self.status(run_id, owner))
         limits = await self._limits(owner)
@@ -207,7 +209,7 @@ class QueueEngine:
             await self._require_idle(record.thread_id)
             branch = await self._brancher.make(record)
             try:
-                request = ask_again(record, branch.thread_id, text)
+                request = ask_again(record, branch.thread_id, text, chosen)
                 made = await self.decisions.make_record(str(uuid4()), branch.thread_id, request)
                 added = await self._queue.submit(made, limits, rejects=False)
                 return AcceptedRun(_accepted(added, limits), after=0)
