@@ -52,7 +52,8 @@ def test_a_passage_deep_in_a_long_answer_is_scrolled_to_and_marked(page: Page, m
     hits = page.get_by_role("region", name="In questions and answers")
     expect(hits.locator(".passage")).to_contain_text("The glide ratio of a swift is x^2 high.")
     hits.get_by_role("link").click()
-    expect(page.get_by_text("glide ratio")).to_be_in_viewport()
+    # The hit in the list has the words, too.
+    expect(page.locator(".answer").get_by_text("glide ratio")).to_be_in_viewport()
     marked = "[...CSS.highlights.get('found') ?? []].map(String)"
     assert page.evaluate(marked) == ["ratio"]
     expect(page.get_by_role("searchbox")).to_have_value("")
@@ -73,3 +74,27 @@ def test_an_answer_is_found_by_its_words_and_opened_at_the_place(page: Page, mod
     expect(hits.locator("mark")).to_have_text(["Photovolt", "percent"])
     hits.get_by_role("link").click()
     expect(page.locator(".answer").get_by_text("Photovoltaics grew")).to_be_visible()
+
+
+def test_a_found_word_is_marked_where_it_is_one_and_what_is_not_shown_is_said(
+    page: Page, model: OpenAIServer
+):
+    answer = "It reports a lot. The **port** is open, see [here](https://e.test/zebra)."
+    model.reset({"coordinator": [reply(answer)], "by_history": True})
+    ask(page, "Dear team. " * 200 + "Where is the quagga?")
+    standing(page, "Done")
+    marked = "[...CSS.highlights.get('found') ?? []].map((one) => one.startContainer.data + one.startOffset)"
+
+    def find(word: str) -> None:
+        page.get_by_role("link", name="New conversation").click()
+        page.get_by_role("searchbox").fill(word)
+        page.get_by_role("region", name="In questions and answers").get_by_role("link").click()
+
+    find("port")
+    page.wait_for_function(f"() => {marked}.length > 0")
+    assert page.evaluate(marked) == ["port0"]
+    find("quagga")
+    expect(page.locator(".question")).to_contain_text("Where is the quagga?")
+    find("zebra")
+    expect(page.get_by_text("not in the text as it is shown")).to_be_visible()
+    assert page.evaluate(marked) == []

@@ -22,6 +22,18 @@ def test_a_whole_word_is_preferred_to_a_part_of_one():
     assert "This is art." in passage
 
 
+@pytest.mark.parametrize(
+    ("text", "term", "places"),
+    [
+        ("It reports of a port, and of ports.", "port", [(16, 20), (29, 33)]),
+        ("It reports.", "port", [(5, 9)]),
+        ("中国光伏，光伏", "光伏", [(2, 4), (5, 7)]),
+    ],
+)
+def test_a_part_of_a_word_is_marked_only_if_there_is_no_whole_one(text, term, places):
+    assert find_passage(text, [term])[1] == places
+
+
 def test_a_text_without_the_words_shows_its_beginning():
     assert marked("The beginning.", "missing") == ("The beginning.", [])
     assert marked("", "missing") == ("", [])

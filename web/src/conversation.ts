@@ -164,7 +164,7 @@ export async function openAt(hit: Found): Promise<void> {
   }
   // Once what was loaded is drawn.
   requestAnimationFrame(() => requestAnimationFrame(() => document.getElementById(`run-${runId}`)?.scrollIntoView()));
-  if (openId.value === id) showFound(hit);
+  if (openId.value === id) showFound(hit, () => (trouble.value = texts.passageNotShown(hit.passage)));
 }
 
 export async function showEarlier(): Promise<void> {

@@ -1,3 +1,4 @@
+import { signal } from "@preact/signals";
 import { type Found, piecesOf } from "./search";
 
 /** The name of the highlight of what a search has found; `chat.css` has its colours. */
@@ -7,15 +8,26 @@ const CONTEXTS = [60, 25, 10, 0];
 /** How long a passage is waited for, in milliseconds, and how long it is kept in view while the page settles. */
 const PATIENCE_MS = 15_000;
 const SETTLING_MS = 1_500;
+/** How long the text may be there without the passage, which may not be drawn yet. */
+const MISSING_MS = 3_000;
 const GESTURES = ["wheel", "touchmove", "pointerdown", "keydown"];
+
+/** The run whose question is shown whole, because something in it was found. */
+export const unfolded = signal("");
 
 let leave: () => void = () => undefined;
 
-/** Scroll to what a search has found, and mark it, as soon as it is on the page; a gesture of the user ends the wait. */
-export function showFound(hit: Found): void {
+/** Scroll to what a search has found, and mark it, as soon as it is on the page; a gesture of the user ends the wait. `onMissing` is called if it is not in the text as that is shown. */
+export function showFound(hit: Found, onMissing: () => void): void {
   leave();
+  if (!hit.in_answer) unfolded.value = hit.run_id;
+  let missingSince = 0;
   let until = performance.now() + PATIENCE_MS;
-  const watcher = new MutationObserver(() => look());
+  const watcher = new MutationObserver((changes) => {
+    // A long text is drawn in pieces.
+    if (changes.some(({ target }) => placeOf(hit)?.contains(target))) missingSince = 0;
+    look();
+  });
   const timer = setInterval(() => look(), 200);
   leave = () => {
     watcher.disconnect();
@@ -24,9 +36,20 @@ export function showFound(hit: Found): void {
   };
   let isFound = false;
   const look = () => {
-    if (performance.now() > until) return leave();
-    const range = rangeOf(hit);
+    if (performance.now() > until) {
+      leave();
+      return isFound ? undefined : onMissing();
+    }
+    const place = placeOf(hit);
+    const range = place && findWord(place, hit);
+    if (place && !range) {
+      missingSince ||= performance.now();
+      if (isFound || performance.now() - missingSince < MISSING_MS) return;
+      leave();
+      return onMissing();
+    }
     if (!range) return;
+    missingSince = 0;
     if (!isFound) until = performance.now() + SETTLING_MS;
     isFound = true;
     if ("Highlight" in globalThis) highlights()?.set(HIGHLIGHT, new Highlight(range));
@@ -42,6 +65,7 @@ export function showFound(hit: Found): void {
 /** Remove the mark of what was found. */
 export function forgetFound(): void {
   leave();
+  unfolded.value = "";
   highlights()?.delete(HIGHLIGHT);
 }
 
@@ -50,11 +74,10 @@ function highlights(): HighlightRegistry | undefined {
   return globalThis.CSS?.highlights;
 }
 
-/** Where the first found word of a hit stands on the page; null if it is not there. */
-function rangeOf(hit: Found): Range | null {
+/** The question or the answer that has a hit; null while it is not on the page. */
+function placeOf(hit: Found): Element | null {
   const run = document.getElementById(`run-${hit.run_id}`);
-  const place = run?.querySelector(hit.in_answer ? ".answer" : ".question");
-  return place ? findWord(place, hit) : null;
+  return run?.querySelector(hit.in_answer ? ".answer" : ".question") ?? null;
 }
 
 /** The first found word of a passage within an element, whose text has other marks and spaces than the passage. */
@@ -67,10 +90,26 @@ export function findWord(place: Element, hit: Pick<Found, "passage" | "marks">):
   const page = lettersIn(place);
   for (const length of CONTEXTS) {
     const lead = before!.slice(Math.max(0, before!.length - length));
-    const start = page.text.indexOf(lead + word + after!.slice(0, length));
-    if (start >= 0 && word) return between(page.places, start + lead.length, start + lead.length + word.length);
+    const starts = allOf(page.text, lead + word + after!.slice(0, length)).map((start) => start + lead.length);
+    // Only its context tells a word from the same letters within another word.
+    const start = lead ? starts[0] : (starts.find((one) => isWordStart(page.places, one)) ?? starts[0]);
+    if (start !== undefined && word) return between(page.places, start, start + word.length);
   }
   return null;
+}
+
+/** Where a text begins within another one; overlapping places count once. */
+function allOf(text: string, sought: string): number[] {
+  const starts: number[] = [];
+  if (!sought) return starts;
+  for (let at = text.indexOf(sought); at >= 0; at = text.indexOf(sought, at + sought.length)) starts.push(at);
+  return starts;
+}
+
+/** Whether no letter stands directly before this one. */
+function isWordStart(places: Placed["places"], at: number): boolean {
+  const [before, here] = [places[at - 1], places[at]!];
+  return before?.node !== here.node || before.offset + 1 < here.offset;
 }
 
 /** The letters and digits of a text in lower case; each stays one code unit. */

@@ -2,12 +2,12 @@
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel
 
 from maniple.store import RunText, Store
-from maniple.store.search_terms import SearchTerms, fold_text
+from maniple.store.search_terms import SearchTerms, fold_text, has_unspaced
 from maniple.text import shorten_words
 
 _BEFORE, _AFTER = 60, 180
@@ -140,11 +140,14 @@ def _word_start(text: str, at: int) -> int:
     return space + 1 if space >= 0 else at
 
 
-def _mark_all(folded: str, word: str) -> Iterator[tuple[int, int]]:
-    place = folded.find(word)
-    while place >= 0:
-        yield place, place + len(word)
-        place = folded.find(word, place + len(word))
+def _mark_all(folded: str, word: str) -> Iterable[tuple[int, int]]:
+    """Return the places of a word at the beginnings of words; those anywhere if there are none."""
+    places = [one.span() for one in re.finditer(re.escape(word), folded)]
+    if has_unspaced(word):
+        return places
+    return [
+        (start, end) for start, end in places if not folded[max(0, start - 1) : start].isalnum()
+    ] or places
 
 
 def _joined(marks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -62,6 +62,7 @@ export const en = {
   team: "Team",
   limits: "Limits",
   limitNames: { minutes: "minutes of work", tokens: "tokens", cost: "cost, in the currency of the prices" },
+  passageNotShown: (passage: string) => `What was found is not in the text as it is shown, but in an address or another mark of it: ${passage}`,
   callLimitNames: { model_calls: "calls of a model", tool_calls: "calls of a tool" },
   limitsHint: "They hold for each question, and can only lower the limits of the service. An empty field sets none.",
   model: "Model",

@@ -61,6 +61,7 @@ export const zh: typeof en = {
   team: "团队",
   limits: "限额",
   limitNames: { minutes: "分钟工作时间", tokens: "个 token", cost: "费用（按价格所用货币）" },
+  passageNotShown: (passage: string) => `找到的内容不在显示的文字中，而在其中的网址或其他标记里：${passage}`,
   callLimitNames: { model_calls: "次模型调用", tool_calls: "次工具调用" },
   limitsHint: "对每个问题生效，只能低于服务的限额。留空表示不设。",
   model: "模型",

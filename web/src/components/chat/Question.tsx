@@ -1,5 +1,6 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Branch, besides, branchPoints } from "../../branches";
+import { unfolded } from "../../passage";
 import type { RunModel } from "../../run";
 import { texts } from "../../texts";
 import { useOnce } from "../ActionButton";
@@ -10,10 +11,10 @@ import { Copy } from "../work/Copy";
 const LONG = 1_500;
 const LONG_LINES = 20;
 
-export function Question({ text }: { text: string }) {
+export function Question({ text, isUnfolded = false }: { text: string; isUnfolded?: boolean }) {
   const [isWhole, setWhole] = useState(false);
   const start = text.split("\n", LONG_LINES).join("\n").slice(0, LONG);
-  if (isWhole || start.length === text.length) return <div class="question">{text}</div>;
+  if (isWhole || isUnfolded || start.length === text.length) return <div class="question">{text}</div>;
   return (
     <div class="question">
       {start}… <button onClick={() => setWhole(true)}>{texts.showAll}</button>
@@ -33,7 +34,7 @@ export function RunQuestion({ run }: { run: RunModel; version: number }) {
   if (acts && isEditing) return <Editing text={run.question} onEnd={close} onSend={(text) => acts.branch(run, text)} />;
   return (
     <>
-      <Question text={run.question} />
+      <Question text={run.question} isUnfolded={unfolded.value === run.runId} />
       <div class="question-acts">
         {acts && <Beside runId={run.runId} />}
         <Copy text={run.question} name={texts.copyQuestion} />
