@@ -49,6 +49,11 @@ export function keyOf({ interrupt_id, payload }: Interrupt): string {
   return `${interrupt_id} ${JSON.stringify(payload)}`;
 }
 
+/** The name under which what is written in a form is stored. */
+export function formName({ run, waiting }: { run: RunModel; waiting: Interrupt }): string {
+  return `${run.runId} ${keyOf(waiting)}`;
+}
+
 /** What is asked for, in a few words. */
 export function titleOf({ kind, payload }: Interrupt): string {
   if (kind === "plan_review") return texts.reviewTitle;

@@ -181,6 +181,7 @@ export const en = {
   acceptEdited: "Accept as edited",
   member: "Who does it",
   stepTitle: "Title of the step",
+  editedPlanHint: "Words sent below have the plan made again. What is edited here is not used then.",
   stepWords: "What to do",
   waitsFor: "Waits for",
   waitsForSteps: (steps: string) => `waits for ${steps}`,

@@ -180,6 +180,7 @@ export const zh: typeof en = {
   acceptEdited: "按修改接受",
   member: "负责人",
   stepTitle: "步骤标题",
+  editedPlanHint: "如果在下方发送文字，计划会重新制定，这里的修改将不被采用。",
   stepWords: "要做什么",
   waitsFor: "等待步骤",
   waitsForSteps: (steps: string) => `等待步骤 ${steps}`,

@@ -1,5 +1,6 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Branch, besides, branchPoints } from "../../branches";
+import { dropFormDraft, hasFormDraft, useFormDraft } from "../../formDrafts";
 import { unfolded } from "../../passage";
 import type { RunModel } from "../../run";
 import { texts } from "../../texts";
@@ -24,14 +25,16 @@ export function Question({ text, isUnfolded = false }: { text: string; isUnfolde
 
 /** The question of a run, which can be copied, and edited and sent again on a branch. */
 export function RunQuestion({ run }: { run: RunModel; version: number }) {
-  const [isEditing, setEditing] = useState(false);
+  const form = `question ${run.runId}`;
+  const [isEditing, setEditing] = useState(hasFormDraft(form));
   const { acts } = useService();
   const edit = useRef<HTMLButtonElement>(null);
   const close = () => {
+    dropFormDraft(form);
     setEditing(false);
     edit.current?.focus();
   };
-  if (acts && isEditing) return <Editing text={run.question} onEnd={close} onSend={(text) => acts.branch(run, text)} />;
+  if (acts && isEditing) return <Editing form={form} text={run.question} onEnd={close} onSend={(text) => acts.branch(run, text)} />;
   return (
     <>
       <Question text={run.question} isUnfolded={unfolded.value === run.runId} />
@@ -73,14 +76,16 @@ function Note({ runId }: { runId: string }) {
 }
 
 interface Edited {
+  /** The name under which the unsent text is stored. */
+  form: string;
   text: string;
   onEnd: () => void;
   /** Returns whether the text was accepted. */
   onSend: (text: string) => Promise<boolean>;
 }
 
-function Editing({ text: before, onEnd, onSend }: Edited) {
-  const [text, setText] = useState(before);
+function Editing({ form, text: before, onEnd, onSend }: Edited) {
+  const [text, setText] = useFormDraft(form, () => before);
   const [isSending, once] = useOnce();
   const field = useRef<HTMLTextAreaElement>(null);
   useLayoutEffect(() => field.current?.focus(), []);

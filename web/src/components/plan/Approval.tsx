@@ -2,7 +2,8 @@ import { useState } from "preact/hooks";
 import { REJECTION, RESULT_OF_CALL, allowance, approval, objectIn, rejection } from "../../decisions";
 import type { Interrupt } from "../../events";
 import type { RunModel } from "../../run";
-import { askedCall, callName } from "../../purpose";
+import { dropFormDraft, hasFormDraft, useFormDraft } from "../../formDrafts";
+import { askedCall, callName, formName } from "../../purpose";
 import { texts } from "../../texts";
 import { Boundary } from "../Boundary";
 import { ProposedCall } from "../work/CallBody";
@@ -32,12 +33,14 @@ export function AskedCall({ waiting }: { waiting: Interrupt }) {
 /** Allows a call, once or for the rest of the run, changes it, or rejects it; or says what became of one. */
 export function Approval({ run, waiting, answer }: Waits) {
   const given = JSON.stringify(waiting.payload["tool_input"] ?? {}, null, 2);
-  const [isEdited, setEdited] = useState(false);
+  const form = formName({ run, waiting });
+  const [isEdited, setEdited] = useState(hasFormDraft(form));
+  const edit = async (args: Record<string, unknown>) => void ((await answer({ type: "edit", args })) && dropFormDraft(form));
   const canAllow = Object.hasOwn(waiting.payload["answers"] ?? { always: "" }, "always");
   if (waiting.payload["reason"] === "unknown_result") return <Unknown run={run} waiting={waiting} answer={answer} />;
   return (
     <>
-      {isEdited ? <EditedCall given={given} onArgs={(args) => void answer({ type: "edit", args })} /> : <AskedCall waiting={waiting} />}
+      {isEdited ? <EditedCall form={form} given={given} onArgs={(args) => void edit(args)} /> : <AskedCall waiting={waiting} />}
       <div class="row">
         {!isEdited && (
           <>
@@ -66,8 +69,8 @@ function Unknown({ run, waiting, answer }: Waits) {
   );
 }
 
-function EditedCall({ given, onArgs }: { given: string; onArgs: (args: Record<string, unknown>) => void }) {
-  const [text, setText] = useState(given);
+function EditedCall({ form, given, onArgs }: { form: string; given: string; onArgs: (args: Record<string, unknown>) => void }) {
+  const [text, setText] = useFormDraft(form, () => given);
   const [isBad, setBad] = useState(false);
   const approve = () => {
     const args = objectIn(text);

@@ -1,7 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
 import { type PlannedSteps, reviewedPlan } from "../../editedPlan";
 import type { Interrupt } from "../../events";
-import { titleOf } from "../../purpose";
+import { dropFormDraft, hasFormDraft } from "../../formDrafts";
+import { formName, titleOf } from "../../purpose";
 import type { RunModel } from "../../run";
 import { texts } from "../../texts";
 import { useOnce } from "../ActionButton";
@@ -74,8 +75,14 @@ function editable({ run, waiting }: Waits): PlannedSteps {
 
 function Review(waits: Waits) {
   const { answer } = waits;
-  const [isEdited, setEdited] = useState(false);
-  if (isEdited) return <PlanEditor plan={editable(waits)} onPlan={(plan) => void answer(plan)} onCancel={() => setEdited(false)} />;
+  const form = formName(waits);
+  const [isEdited, setEdited] = useState(hasFormDraft(form));
+  const accept = async (plan: PlannedSteps) => void ((await answer(plan)) && dropFormDraft(form));
+  const cancel = () => {
+    dropFormDraft(form);
+    setEdited(false);
+  };
+  if (isEdited) return <PlanEditor form={form} plan={editable(waits)} onPlan={(plan) => void accept(plan)} onCancel={cancel} />;
   return (
     <div class="row">
       <button class="main" onClick={() => void answer("accept")}>{texts.accept}</button>

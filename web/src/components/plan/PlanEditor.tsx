@@ -1,5 +1,6 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PlannedStep, PlannedSteps } from "../../editedPlan";
+import { useFormDraft } from "../../formDrafts";
 import { texts } from "../../texts";
 import { type Draft, StepFields, drafted } from "./StepFields";
 
@@ -15,11 +16,19 @@ interface Focus {
   place: "up" | "down" | "title";
 }
 
+interface Editor {
+  /** The name under which unsent changes are stored. */
+  form: string;
+  plan: PlannedSteps;
+  onPlan: (plan: PlannedSteps) => void;
+  onCancel: () => void;
+}
+
 /** An editor for the texts, members and order of a plan before it is accepted. */
-export function PlanEditor({ plan, onPlan, onCancel }: { plan: PlannedSteps; onPlan: (plan: PlannedSteps) => void; onCancel: () => void }) {
-  const [steps, setSteps] = useState<Keyed[]>(() => plan.steps.map(keyed));
+export function PlanEditor({ form, plan, onPlan, onCancel }: Editor) {
+  const [steps, setSteps] = useFormDraft<Keyed[]>(form, () => plan.steps.map(keyed));
   const [said, setSaid] = useState("");
-  const next = useRef(steps.length);
+  const next = useRef(Math.max(-1, ...steps.map((one) => one.key)) + 1);
   const list = useRef<HTMLOListElement>(null);
   const focus = useRef<Focus | null>(null);
   // Before the next event, because a later effect would take the focus that a move has just set.
@@ -67,6 +76,7 @@ export function PlanEditor({ plan, onPlan, onCancel }: { plan: PlannedSteps; onP
         ))}
       </ol>
       <p class="unseen" role="status">{said}</p>
+      <p class="faint">{texts.editedPlanHint}</p>
       <div class="row">
         <button onClick={add}>{texts.addStep}</button>
         <button class="main" disabled={!isWhole} onClick={() => onPlan({ title: plan.title, steps: planned(steps) })}>
