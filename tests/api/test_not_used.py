@@ -48,3 +48,10 @@ async def test_a_message_to_a_run_at_work_names_them_too(tmp_path):
             await it.client.post(f"/api/runs/{run['run_id']}/cancel")
     assert written.json()["run_id"] == run["run_id"]
     assert written.headers[NOT_USED] == "locale, model, budget"
+
+
+async def test_a_field_without_a_name_is_named_in_a_header_that_can_be_sent(server, client):
+    for body in ({"": 1}, {"": 1, " ": 2, "\n": 3, "a": 4}):
+        answer = await client.post("/assistants/search", json=body)
+        assert answer.status_code == 200
+        assert '""' in answer.headers[NOT_USED]

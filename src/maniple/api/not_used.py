@@ -53,4 +53,5 @@ def describe_not_used(names: Sequence[str]) -> dict[str, str]:
     if not names:
         return {}
     shown = (fix_surrogates(shorten(name, _NAME_CHARACTERS)) for name in names[:_SHOWN_NAMES])
-    return {"x-maniple-not-used": ", ".join(quote(name, safe="[]") for name in shown)}
+    # A header that began or ended with a space would end the connection: the name "" is shown as such.
+    return {"x-maniple-not-used": ", ".join(quote(name, safe="[]") or '""' for name in shown)}
