@@ -21,6 +21,8 @@ from maniple.store.postgres.errors import from_postgres_error, is_passing
 SCHEMA = "maniple"
 """The schema of the database that holds every table."""
 PROCESS_VARIABLE = "maniple.process"
+APPLICATION_PREFIX = "maniple "
+"""With the process behind it, the name of its connections in `pg_stat_activity`."""
 """The variable of each connection that the fences compare with `runs.process`."""
 LEASE_SECONDS = 5.0
 """A process that has not beaten for so long is dead; the default of `runs.lease_seconds`."""
@@ -118,7 +120,9 @@ class PostgresDatabase:
         # with its runs.
         milliseconds = f"{self.lease_seconds * 1_000:.0f}"
         await connection.execute(
-            "SELECT set_config('idle_in_transaction_session_timeout', %s, false)", (milliseconds,)
+            "SELECT set_config('idle_in_transaction_session_timeout', %s, false), "
+            "set_config('application_name', %s, false)",
+            (milliseconds, APPLICATION_PREFIX + self.process),
         )
 
     async def connect(self) -> AsyncConnection:

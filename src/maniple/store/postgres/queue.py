@@ -6,7 +6,14 @@ from typing import Literal
 
 from psycopg import AsyncConnection
 
-from maniple.store.postgres.database import PostgresDatabase, execute_many, fetch_all, lock, lock_thread
+from maniple.store.postgres.database import (
+    APPLICATION_PREFIX,
+    PostgresDatabase,
+    execute_many,
+    fetch_all,
+    lock,
+    lock_thread,
+)
 from maniple.store.postgres.processes import IS_ALIVE
 from maniple.store.postgres.tables import NOW, add_inputs, change_run, insert_run, queue_run_again
 from maniple.store.protocols import RunChange
@@ -31,6 +38,12 @@ WITH dead AS (
             < clock_timestamp() - make_interval(secs => %(lease)s))
     FOR UPDATE OF jobs SKIP LOCKED)
 SELECT procrastinate_retry_job_v2(id, now(), NULL, NULL, NULL) FROM dead
+"""
+# Of a process that is cut off in the middle of a message, the server goes on to wait, with its locks.
+_DISCONNECT = f"""
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name IN (SELECT '{APPLICATION_PREFIX}' || runs.process FROM runs
+        WHERE runs.status = 'running' AND runs.process IS NOT NULL AND NOT {IS_ALIVE})
 """
 # Runs whose job was lost: the oldest of a thread that has no job at all.
 _LOST = f"""
@@ -292,6 +305,7 @@ class RunQueue:
             )
             if not is_elected:
                 return 0
+            await fetch_all(connection, _DISCONNECT)
             lease = {"lease": self._database.lease_seconds}
             given_back = len(await fetch_all(connection, _GIVE_BACK, lease))
             for (thread_id,) in await fetch_all(connection, _LOST):
