@@ -42,7 +42,8 @@ SELECT procrastinate_retry_job_v2(id, now(), NULL, NULL, NULL) FROM dead
 # Of a process that is cut off in the middle of a message, the server goes on to wait, with its locks.
 _DISCONNECT = f"""
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-    WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name IN (SELECT '{APPLICATION_PREFIX}' || runs.process FROM runs
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
+    AND application_name IN (SELECT '{APPLICATION_PREFIX}' || runs.process FROM runs
         WHERE runs.status = 'running' AND runs.process IS NOT NULL AND NOT {IS_ALIVE})
 """
 # Runs whose job was lost: the oldest of a thread that has no job at all.
