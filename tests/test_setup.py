@@ -292,7 +292,7 @@ def test_what_the_tests_need_of_npm_is_installed_while_pip_works_and_done_withou
         (clone.log / "offline").touch()
     status, said = clone.set_up("dev")
     assert (status, clone.is_marked_done) == (0, True)
-    assert ("MCP server for the tests could not be installed" in said) is offline
+    assert ("MCP for the tests could not be installed" in said) is offline
     assert [words[:27] for words in clone.asked("npm")] == ["ci --prefix .venv/mcp-serve"]
     (clone.log / "meeting").unlink()
     clone.set_up("dev")
