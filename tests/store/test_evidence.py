@@ -55,6 +55,7 @@ async def test_a_file_of_before_there_were_other_addresses_keeps_its_sources(tmp
             f"{WITHOUT_BRANCHES}"
             "DROP INDEX threads_of_history; ALTER TABLE threads DROP COLUMN history;"
             "DROP INDEX threads_of_cut_history; ALTER TABLE threads DROP COLUMN cut_history;"
+            "ALTER TABLE threads DROP COLUMN copied_run; ALTER TABLE threads DROP COLUMN metadata;"
             "PRAGMA user_version = 3;"
         )
     async with open_store(file, tmp_path / "artifacts", server=True) as store:
