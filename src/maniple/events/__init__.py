@@ -69,6 +69,7 @@ from maniple.events.views import (
     View,
     ViewName,
     describe_gaps,
+    describe_next_times,
     describe_question,
     read_questions,
 )
@@ -138,6 +139,7 @@ __all__ = [
     "as_chat_message",
     "as_json",
     "describe_gaps",
+    "describe_next_times",
     "describe_question",
     "event_of",
     "history_digest",

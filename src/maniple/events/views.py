@@ -10,7 +10,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
 
 from maniple.events.base import Event, as_json, event_of, record_of
 from maniple.events.conversation import ASKED_BY_TEAM
@@ -253,6 +253,12 @@ def describe_question(question: RunInterrupted) -> str:
             return "\n\n".join(filter(None, (f"{ASKED_BY_TEAM} {asked}", options.lstrip("\n"), reply)))
 
 
+def describe_next_times(payload: Mapping[str, Any]) -> str:
+    """Return when a proposed schedule is due, from the payload of its question; "" for any other call."""
+    times = ", ".join(map(str, payload.get("next_times") or ()))
+    return f"Next times: {times}" if times else ""
+
+
 def _describe_call(question: RunInterrupted) -> str:
     payload = question.payload
     name = _line(str(payload.get("tool_name") or "a tool"))
@@ -267,8 +273,8 @@ def _describe_call(question: RunInterrupted) -> str:
         )
     else:
         head = f"{ASKED_BY_TEAM} May `{name}` be called?"
-        if times := payload.get("next_times"):
-            head += f" Next times: {_line(', '.join(map(str, times)))}."
+        if times := describe_next_times(payload):
+            head += f" {_line(times)}."
         error = payload.get("error")
         head += f" The edited arguments are not valid: {_line(str(error))}" if error else ""
         options = "- `approve` or `yes`: call it\n- `no`, or `no` and why not: reject it"

@@ -17,6 +17,7 @@ from maniple.events import (
     UserAnswered,
     UserMessageAnswered,
     UserMessageReceived,
+    describe_next_times,
     load_run_view,
     read_outage,
 )
@@ -330,9 +331,9 @@ def _question(pause: InterruptView) -> str:
             if payload.get("reason") == "unknown_result":
                 lost = "was running when the program stopped. Its result is unknown:"
                 return "\n".join([f"{tool} {lost}", arguments, *_error(payload), _UNKNOWN])
-            times = ", ".join(map(str, payload.get("next_times") or ()))
+            times = describe_next_times(payload)
             lines = [f"{tool} asks for approval. Its arguments:", arguments]
-            lines += [f"Next times: {times}"] if times else []
+            lines += [times] if times else []
             return "\n".join([*lines, *_error(payload), _APPROVAL])
         case "question":
             words = payload.get("question")

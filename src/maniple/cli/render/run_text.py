@@ -19,6 +19,7 @@ from maniple.events import (
     RunView,
     RunWaiting,
     StepInterrupted,
+    describe_next_times,
 )
 from maniple.text import counted
 from maniple.types import RunStatus
@@ -261,8 +262,8 @@ def describe_question(question: RunInterrupted) -> str:
             return f"The edited plan is not valid: {escape_invisible(str(error))}" if error else ""
         case "approval":
             lines = [f"{_tool_name(payload)} asks for approval. Its arguments:", *_argument_lines(payload)]
-            if times := payload.get("next_times"):
-                lines.append(f"Next times: {escape_invisible(', '.join(map(str, times)))}")
+            if times := describe_next_times(payload):
+                lines.append(escape_invisible(times))
             if error := payload.get("error"):
                 lines.append(f"The edited arguments are not valid: {escape_invisible(str(error))}")
             return "\n".join([*lines, *_unclear_lines(payload)])
