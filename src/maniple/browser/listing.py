@@ -43,6 +43,8 @@ class ListingRow:
     is_new: bool = False
     left_out: int = 0
     """The number of pieces that a mark replaces."""
+    is_notice: bool = False
+    """Whether it says what the listing lacks; it is never left out itself."""
 
 
 def estimate_tokens(text: str) -> int:
@@ -64,10 +66,11 @@ def render_row(row: ListingRow) -> str:
 def select_rows(rows: Sequence[ListingRow], tokens: int) -> list[ListingRow]:
     """Return the rows to show within about `tokens`: those in the window first, then the nearest ones.
 
-    A mark replaces each stretch of rows that is left out.
+    A mark replaces each stretch of rows that is left out; notices stay.
     """
-    left = tokens - _TOKENS_FOR_MARKS
-    selected: set[int] = set()
+    notices = {position for position, row in enumerate(rows) if row.is_notice}
+    left = tokens - _TOKENS_FOR_MARKS - sum(estimate_tokens(render_row(rows[at])) + 1 for at in notices)
+    selected = set(notices)
     for position in _by_importance(rows):
         left -= estimate_tokens(render_row(rows[position])) + 1
         if left < 0:
@@ -84,9 +87,10 @@ def render_rows(rows: Iterable[ListingRow]) -> str:
 
 def _by_importance(rows: Sequence[ListingRow]) -> list[int]:
     """Return the positions of the rows that may be shown, the most important first."""
-    seen = [position for position, row in enumerate(rows) if row.seen and not row.left_out]
+    pieces = [position for position, row in enumerate(rows) if not row.left_out and not row.is_notice]
+    seen = [position for position in pieces if rows[position].seen]
     first, last = (seen[0], seen[-1]) if seen else (0, 0)
-    unseen = (position for position, row in enumerate(rows) if not row.seen and not row.left_out)
+    unseen = (position for position in pieces if not rows[position].seen)
     near = sorted(unseen, key=lambda position: max(first - position, position - last, 0))
     shown: dict[int, set[int]] = {}
     return seen + [position for position in near if _is_among_first(rows[position], shown)]

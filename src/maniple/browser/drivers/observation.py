@@ -321,9 +321,12 @@ class _SnapshotBuilder:
         self._question: dict[str, Any] = {"nonce": nonce, "margin": _MARGIN_PIXELS, "compares": compares}
         self._frames = 0
         self._rows = 0
+        self._is_cut = False
 
     async def main(self, frame: "Frame") -> PageSnapshot:
         page, pieces = await self._frame(frame, {}, (0, 0), 0)
+        if self._is_cut:
+            pieces.append(PagePiece(ListingRow(self._line(), _CUT, is_notice=True)))
         return PageSnapshot(
             page["document"], pieces, page["above"], page["below"], page["width"], page["height"]
         )
@@ -353,7 +356,7 @@ class _SnapshotBuilder:
         if page["unlisted"]:
             pieces.append(PagePiece(ListingRow(self._line(), "", left_out=page["unlisted"])))
         if page["cut"]:
-            pieces.append(PagePiece(ListingRow(self._line(), _CUT)))
+            self._is_cut = True
         return page, pieces
 
     def _line(self) -> int:
@@ -369,9 +372,8 @@ class _SnapshotBuilder:
             return []
         handles = await frame.query_selector_all(indexer_selector("frames"))
         found: list[list[PagePiece]] = [[] for _ in holes]
-        if depth < _MAX_FRAME_DEPTH:
-            for place, (hole, handle) in enumerate(zip(holes, handles, strict=False)):
-                found[place] = await self._frame_pieces(handle, hole, origin, depth)
+        for place, (hole, handle) in enumerate(zip(holes, handles, strict=False)):
+            found[place] = await self._frame_pieces(handle, hole, origin, depth)
         return found
 
     async def _frame_pieces(
@@ -379,7 +381,8 @@ class _SnapshotBuilder:
     ) -> list[PagePiece]:
         from playwright.async_api import Error
 
-        if self._frames >= _MAX_FRAMES or self._rows >= _MAX_ROWS:
+        if depth >= _MAX_FRAME_DEPTH or self._frames >= _MAX_FRAMES or self._rows >= _MAX_ROWS:
+            self._is_cut = True
             return []
         x, y = hole["origin"]
         view = {"clip": hole["clip"], "mask": hole["mask"]}

@@ -13,6 +13,7 @@ class Offers {
     this.frames = [];
     this.controls = 0;
     this.unlisted = 0;
+    this.lacksFrames = false;
   }
 
   // Returns what that changes for all that is inside.
@@ -94,9 +95,13 @@ class Offers {
   frame(element, box, context) {
     const part = meet(box, context.clip);
     const isTiny = part.right - part.left < 10 || part.bottom - part.top < 10;
-    if (isTiny || context.hidden || this.frames.length >= MAX_FRAMES || !isVisible(element, { visibilityProperty: true, opacityProperty: true })) return {};
+    if (isTiny || context.hidden || !isVisible(element, { visibilityProperty: true, opacityProperty: true })) return {};
     const mask = maskOf(element, part, this.view);
     if (!mask.includes("0")) return {};
+    if (this.frames.length >= MAX_FRAMES) {
+      this.lacksFrames = true;
+      return {};
+    }
     const [left, top] = [box.left + element.clientLeft, box.top + element.clientTop];
     this.frames.push(element);
     this.add("frame", context, {

@@ -36,7 +36,7 @@ class Walk {
         stack.pop();
       }
     }
-    this.isCut = stack.length > 0;
+    this.isCut = stack.length > 0 || this.offers.lacksFrames;
     return this;
   }
 
