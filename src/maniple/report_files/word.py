@@ -162,6 +162,8 @@ def _replace(properties: Any, new: Any) -> None:
 _BULLETS = "•◦▪"
 _DEEPEST = 9
 _INDENT = 360
+_AFTER_CONTENTS = 240
+"""The space between the contents and the text, in twentieths of a point."""
 """The indentation of each level, in twentieths of a point."""
 
 
@@ -467,8 +469,10 @@ def _contents(headings: Sequence[ContentsEntry]) -> Iterator[Any]:
         link = internal_link(heading.id)
         link.append(text_run(heading.text))
         before = opening if index == 0 else []
-        after = closing if index == len(headings) - 1 else []
-        yield paragraph(*before, link, *after, style=f"toc{heading.level}")
+        is_last = index == len(headings) - 1
+        after = closing if is_last else []
+        gap = (element("spacing", after=_AFTER_CONTENTS),) if is_last else ()
+        yield paragraph(*before, link, *after, style=f"toc{heading.level}", properties=gap)
 
 
 def _rule() -> Any:
