@@ -289,3 +289,16 @@ async def test_an_unwritable_output_is_reported_in_a_sentence(
     assert "No space left" in notes.splitlines()[-1]
     assert "Traceback" not in notes and "Exception ignored" not in notes
     assert ("The answer is **4**." in notes) == (arguments == ("1+3=?",)), "the report is not lost"
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--deep", "--depth=deep", "--review", "--team=coder", "--agent=manus", "--style=brief", "--effort=low"],
+)
+@pytest.mark.parametrize(
+    "others", [["--continue"], ["--thread=1a2b", "--retry"], ["--thread=1a2b", "--save=r.pdf"]]
+)
+def test_an_option_of_a_question_is_refused_where_none_is_asked(option: str, others: list[str]) -> None:
+    result = CliRunner().invoke(app, ["chat", option, *others])
+    assert result.exit_code == 2
+    assert option.partition("=")[0] in result.output

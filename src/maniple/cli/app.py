@@ -271,7 +271,11 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
     """
     _require_compatible(asks=bool(question), has_files=bool(files), thread=thread, resume=resume, retry=retry)
     exports = bool(save or out) and bool(thread) and not question and not (resume or retry)
-    of_question = {"--budget": budget, "--effort": effort}
+    of_question: dict[str, object] = {
+        **{"--deep": deep, "--depth": depth, "--search-first": search_first, "--review": review},
+        **{"--team": team, "--agent": agent, "--style": style, "--file": files},
+        **{"--budget": budget, "--effort": effort},
+    }
     if resume or retry:
         _refuse_options(of_question, "cannot be combined with --continue or --retry: a run keeps its own.")
     elif exports:
