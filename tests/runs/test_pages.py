@@ -24,7 +24,9 @@ async def taken_up(store: Store, record) -> list[str]:
     """Return the ids of the pages that a process reports after it recovers the run."""
     active = ActiveRun(record, None, None, None, None, None, None)  # type: ignore[arg-type]
     pages = PageCollector(store, active)
-    return [one.artifact_id for _ in range(2) async for one in pages.collect_after("crawl_tool")]
+    made = [one for _ in range(2) async for one in pages.collect_after("crawl_tool")]
+    assert [one.source for one in made] == [1] * len(made)
+    return [one.artifact_id for one in made]
 
 
 async def test_a_stored_but_unreported_page_is_reported_after_recovery(store: Store):
@@ -36,5 +38,6 @@ async def test_a_stored_but_unreported_page_is_reported_after_recovery(store: St
     assert artifact.sha256 == hashlib.sha256(f"Source: {URL}\n\n3 euros".encode()).hexdigest()
     event = make_artifact_event(artifact)
     await store.events.append([(run.run_id, [EventRecord(1, event.type, as_json(event))])])
+    assert "source" not in as_json(event), "a file is the text of no source"
     assert await taken_up(store, run) == []
     assert len(await store.artifacts.list_by_run(run.run_id)) == 1

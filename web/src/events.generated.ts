@@ -21,7 +21,8 @@ export interface AgentStarted {
 
 /** A page that the run read, or a file that it wrote, can be downloaded from `url`; `size` is in bytes.
  *
- * It comes shortly after the `tool_call_result`, and for later changes before `run_status`. */
+ * It comes shortly after the `tool_call_result`, and for later changes before `run_status`. `source` is the
+ * number of the source whose text a page is. A file has no such key. */
 export interface ArtifactCreated {
   type: "artifact";
   artifact_id: string;
@@ -29,6 +30,7 @@ export interface ArtifactCreated {
   media_type: string;
   size: number;
   url: string;
+  source?: number;
 }
 
 /** The page that the browser shows. `screenshot` is the address of an artifact, null without a picture. */

@@ -55,6 +55,7 @@ export class RunModel {
   gaps: Gap[] = [];
   /** What was found missing before the report of a deep run, oldest first. */
   reviews: GapReview[] = [];
+  /** The files that it made or changed. The texts of pages that it read are sources, and not among them. */
   artifacts: ArtifactLink[] = [];
   threadId = "";
   /** When it was accepted, in Unix seconds; null without times. */
@@ -370,6 +371,7 @@ export class RunModel {
   }
 
   #keep(artifact: ArtifactLink): void {
+    if (artifact.source !== undefined) return;
     const at = this.#artifactIndexes.get(artifact.artifact_id) ?? this.artifacts.length;
     this.#artifactIndexes.set(artifact.artifact_id, at);
     this.artifacts[at] = artifact;

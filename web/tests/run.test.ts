@@ -37,6 +37,14 @@ describe("a run", () => {
     expect(coder?.tokens).toBeGreaterThan(0);
   });
 
+  it("has the texts of pages as sources and not among its files", () => {
+    const run = new RunModel("id1");
+    const file = { type: "artifact" as const, artifact_id: "a1", name: "sums.csv", media_type: "text/csv", size: 1, url: "/api/artifacts/a1" };
+    run.apply({ id: 1, ...file });
+    run.apply({ id: 2, ...file, artifact_id: "a2", name: "Solar power.md", source: 3 });
+    expect(run.artifacts.map(({ name }) => name)).toEqual(["sums.csv"]);
+  });
+
   it("answers small talk with the coordinator's words", () => {
     const run = runAfter("small-talk");
     expect([run.question, run.answer?.content, run.plan]).toEqual(["1+3=?", "Hello! How are you?", null]);

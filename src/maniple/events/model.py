@@ -497,7 +497,8 @@ class UserAnswered(Event, wire_name="user_answer", ends_message=False):
 class ArtifactCreated(Event, wire_name="artifact", ends_message=False):
     """A page that the run read, or a file that it wrote, can be downloaded from `url`; `size` is in bytes.
 
-    It comes shortly after the `tool_call_result`, and for later changes before `run_status`.
+    It comes shortly after the `tool_call_result`, and for later changes before `run_status`. `source` is the
+    number of the source whose text a page is. A file has no such key.
     """
 
     artifact_id: Identifier
@@ -505,6 +506,11 @@ class ArtifactCreated(Event, wire_name="artifact", ends_message=False):
     media_type: str
     size: int
     url: str
+    source: Annotated[int | None, _typescript("number")] = None
+
+    @model_serializer(mode="wrap")
+    def _without_empty_key(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {key: value for key, value in serialize(self).items() if value is not None or key != "source"}
 
 
 class UsageReported(Event, wire_name="usage", ends_message=False):

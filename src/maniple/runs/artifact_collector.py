@@ -183,14 +183,15 @@ def _newest_files(workspace: Workspace, most: int, seen: Set[Stamp]) -> list[Sta
     return sorted(unseen, key=lambda stamp: (is_drawn_figure(stamp[0]), stamp))
 
 
-def make_artifact_event(artifact: Artifact) -> ArtifactCreated:
-    """Return the event that reports an artifact."""
+def make_artifact_event(artifact: Artifact, source: Source | None = None) -> ArtifactCreated:
+    """Return the event that reports an artifact; `source` is the page that it is the text of."""
     return ArtifactCreated(
         artifact_id=artifact.artifact_id,
         name=artifact.name,
         media_type=artifact.media_type,
         size=artifact.size,
         url=f"/api/artifacts/{artifact.artifact_id}",
+        source=source.number if source else None,
     )
 
 
@@ -312,7 +313,7 @@ class PageCollector:
                 content = await self._content(source)
                 artifact = await self._store_page(source, content) if content is not None else None
                 if artifact is not None:
-                    yield make_artifact_event(artifact)
+                    yield make_artifact_event(artifact, source)
         except (FileError, StoreError) as error:
             _LOG.warning("Not every page of the run could be stored: %s", error)
 
