@@ -161,18 +161,18 @@ def test_the_composer_is_low_on_a_telephone_until_it_is_used(page: Page):
     expect_inside(page.get_by_role("button", name="Send"))
 
 
-@pytest.mark.slow
-def test_the_choice_to_review_plans_holds_for_the_next_conversations_until_it_is_taken_back(page: Page):
+def test_the_choice_to_review_plans_ends_with_its_conversation(page: Page):
     review = page.get_by_role("button", name="Review the plan")
     review.click()
     ask(page)
     page.get_by_role("button", name="Accept the plan").click()
     standing(page, "Done")
     expect(review).to_have_attribute("aria-pressed", "true")
-    page.get_by_role("link", name="New conversation").click()
+    page.reload()
     expect(review).to_have_attribute("aria-pressed", "true")
-    review.click()
-    ask(page)
-    standing(page, "Done")
     page.get_by_role("link", name="New conversation").click()
     expect(review).to_have_attribute("aria-pressed", "false")
+    ask(page)
+    standing(page, "Done")
+    page.go_back()
+    expect(review).to_have_attribute("aria-pressed", "true")

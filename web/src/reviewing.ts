@@ -10,14 +10,14 @@ export function isReviewing(thread: string | null): boolean {
   return readStored(nameOf(thread)) !== "";
 }
 
-/** Let the plans of a conversation wait for a review, or not any more; new conversations begin with the last choice. */
+/** Let the plans of a conversation wait for a review, or not any more. The choice ends with its conversation. */
 export function setReviewing(thread: string | null, isChosen: boolean): void {
-  for (const one of [thread, null]) writeStored(nameOf(one), isChosen ? "yes" : "");
+  writeStored(nameOf(thread), isChosen ? "yes" : "");
   version.value += 1;
 }
 
-/** Let a conversation begin with the choice of another one; new conversations keep theirs. */
+/** Let a conversation begin with the choice of another one, or take that of the new conversation that became it. */
 export function moveReviewing(from: string | null, to: string): void {
-  writeStored(nameOf(to), isReviewing(from) ? "yes" : "");
-  version.value += 1;
+  setReviewing(to, isReviewing(from));
+  if (from === null) setReviewing(null, false);
 }
