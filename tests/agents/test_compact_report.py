@@ -110,7 +110,7 @@ def test_chinese_is_distinguished_from_its_neighbours(text, chinese):
     [
         ("There are 1,060 of them.", ""),
         ("There are many.", "\n\n```\n1060\n```"),
-        ("It is 106.", "\n\n```\n1060\n```"),
+        ("It is 106.", " [unverified]\n\n```\n1060\n```"),
     ],
 )
 async def test_the_output_of_a_program_is_always_in_the_answer(answer, added):
