@@ -5,10 +5,10 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -112,6 +112,45 @@ def running_cluster() -> Iterator[Cluster]:
             cluster.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass
+class Line:
+    """A TCP port that leads to a server on a Unix socket, until it is cut: then nothing passes any more."""
+
+    socket: str
+    url: str = ""
+    """The URL of a database through it."""
+    passes: asyncio.Event = field(default_factory=asyncio.Event)
+    ends: set[asyncio.StreamWriter] = field(default_factory=set[asyncio.StreamWriter])
+
+    async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_unix_connection(self.socket)
+        self.ends |= {writer, back}
+        await asyncio.gather(self._pump(reader, back), self._pump(there, writer))
+
+    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while data := await reader.read(1 << 16):
+                await self.passes.wait()
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+
+@asynccontextmanager
+async def open_line(cluster: Cluster, url: str) -> AsyncIterator[Line]:
+    """Open a line to the database of `url`."""
+    line, name = Line(f"{cluster.socket}/.s.PGSQL.5432"), url.partition("?")[0].rpartition("/")[2]
+    line.passes.set()
+    async with await asyncio.start_server(line.connect, "127.0.0.1", 0) as server:
+        line.url = f"postgresql://postgres@127.0.0.1:{server.sockets[0].getsockname()[1]}/{name}"
+        try:
+            yield line
+        finally:
+            line.passes.set()
+            for end in line.ends:
+                end.close()
 
 
 @pytest.fixture(scope="session")

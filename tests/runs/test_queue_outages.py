@@ -2,9 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
 
 import httpx
 import pytest
@@ -12,6 +9,7 @@ import pytest
 from maniple.runs.queue.worker import REFUSED_STATUS
 from tests.grammar import Client
 from tests.openai_server import serving
+from tests.postgres import open_line
 from tests.runs.audit import begin_audit, read_audit
 from tests.runs.killing import open_site, together
 from tests.runs.workers import (
@@ -61,47 +59,9 @@ async def test_a_database_that_crashes_and_returns_ends_no_worker_and_repeats_no
     assert refused == (0, 0), "a run was taken over, or a write was refused"
 
 
-@dataclass
-class Line:
-    """A TCP port that leads to a server on a Unix socket, until it is cut: then nothing passes any more."""
-
-    socket: str
-    port: int = 0
-    passes: asyncio.Event = field(default_factory=asyncio.Event)
-    ends: set[asyncio.StreamWriter] = field(default_factory=set[asyncio.StreamWriter])
-
-    async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.open_unix_connection(self.socket)
-        self.ends |= {writer, back}
-        await asyncio.gather(self._pump(reader, back), self._pump(there, writer))
-
-    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError):
-            while data := await reader.read(1 << 16):
-                await self.passes.wait()
-                writer.write(data)
-                await writer.drain()
-        writer.close()
-
-
-@asynccontextmanager
-async def open_line(socket: str) -> AsyncIterator[Line]:
-    line = Line(socket)
-    line.passes.set()
-    async with await asyncio.start_server(line.connect, "127.0.0.1", 0) as server:
-        line.port = server.sockets[0].getsockname()[1]
-        try:
-            yield line
-        finally:
-            line.passes.set()
-            for end in line.ends:
-                end.close()
-
-
 async def test_a_worker_that_is_cut_off_from_the_database_leaves_and_has_no_effect(
     cluster, postgres_url, tmp_path
 ):
-    name = postgres_url.partition("?")[0].rpartition("/")[2]
     gaps, departures, lost = list[float](), list[float](), 0
     async with open_site() as site, connected(postgres_url) as fetch:
         await begin_audit(fetch)
@@ -110,9 +70,8 @@ async def test_a_worker_that_is_cut_off_from_the_database_leaves_and_has_no_effe
                 async with httpx.AsyncClient(base_url=api, trust_env=False, timeout=200) as client:
                     following = list[asyncio.Task]()
                     for cut in range(CUTS):
-                        async with open_line(f"{cluster.socket}/.s.PGSQL.5432") as line:
-                            url = f"postgresql://postgres@127.0.0.1:{line.port}/{name}"
-                            apart = await workers.add(MANIPLE_STORE__URL=url)
+                        async with open_line(cluster, postgres_url) as line:
+                            apart = await workers.add(MANIPLE_STORE__URL=line.url)
                             names = [f"r{cut}x{number}" for number in range(RUNS)]
                             for run_id in await together(begin(client, one) for one in names):
                                 following.append(asyncio.create_task(read_events(client, run_id)))

@@ -33,7 +33,7 @@ async def test_a_worker_that_wakes_after_its_lease_leaves_although_it_beats_at_o
         scripted_team(SIMPLE, checkpointer=store.checkpointer) as it,
         open_queue(it.team, store, config=EngineConfig(drain_seconds=0.1)),
     ):
-        store.database.heard_at = time.monotonic() - 2 * store.database.lease_seconds
-        store.database.hear(time.monotonic())
+        store.database.contact.heard_at = time.monotonic() - 2 * store.database.lease_seconds
+        store.database.contact.hear(time.monotonic())
         await until(has_left)
     assert statuses == [REFUSED_STATUS]

@@ -16,6 +16,7 @@ from maniple.store.postgres import database as database_module
 from maniple.store.postgres.migrations import load_migrations, migrate, share_a_session
 from maniple.store.postgres.store import open_postgres
 from maniple.store.redaction import RedactingSerializer
+from maniple.store.waiting import StoreWait, WaitLimit, waiting
 from tests.postgres import running_cluster
 from tests.store.samples import a_thread, some_events, stored_run
 
@@ -128,7 +129,7 @@ class LosesFirstAnswer(database_module.PostgresDatabase):
 
     lost = 0
 
-    async def _try(self, work, patience_seconds=database_module.PATIENCE_SECONDS):
+    async def _try(self, work, *patience):
         async def work_and_lose(connection):
             result = await work(connection)
             if not self.lost:
@@ -136,7 +137,7 @@ class LosesFirstAnswer(database_module.PostgresDatabase):
                 raise psycopg.OperationalError("the connection was lost")
             return result
 
-        return await super()._try(work_and_lose, patience_seconds)
+        return await super()._try(work_and_lose, *patience)
 
 
 @pytest.fixture
@@ -186,7 +187,8 @@ async def test_a_server_that_crashes_delays_calls_and_nothing_is_lost_or_done_tw
                     await store.ledger.begin(run.run_id, f"c{number}", "bash_tool", "{}")
                     await store.checkpointer.aput(PLACE, empty_checkpoint(), {}, {})
 
-            working = [asyncio.create_task(work(run)) for run in runs]
+            with waiting(StoreWait(WaitLimit(60))):
+                working = [asyncio.create_task(work(run)) for run in runs]
             for _ in range(2):
                 await asyncio.wait(working, timeout=0.1)
                 await asyncio.to_thread(cluster.stop)

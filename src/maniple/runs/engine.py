@@ -130,6 +130,10 @@ class Engine(Protocol):
         """
         ...
 
+    def waits_for_store(self, run_id: str) -> bool:
+        """Return whether this process knows that the run waits for a store that is away."""
+        ...
+
     async def drain(self) -> None:
         """Accept no new runs and stop active ones at their next checkpoint, to continue later."""
         ...

@@ -291,6 +291,10 @@ class InProcessEngine:
                 await self._answer(record, plan.model_dump(exclude_none=True), interrupt_id)
             return PlanProgress.of(plan).to_state()
 
+    def waits_for_store(self, run_id: str) -> bool:
+        """Return whether a run waits for the store (see `Engine`)."""
+        return self.tasks.waits_for_store(run_id)
+
     async def drain(self) -> None:
         """Refuse new runs and stop active ones at a checkpoint (see `Engine`)."""
         await self.tasks.drain()

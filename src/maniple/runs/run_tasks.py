@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from maniple.errors import ManipleError
+from maniple.errors import ManipleError, StoreUnreachable
 from maniple.events import StreamState
 from maniple.runs.active_run import CANCEL_SECONDS, ActiveRun, Stop
 from maniple.runs.driver import RunDriver
@@ -32,10 +32,15 @@ class RunTasks:
 
     async def read(self, run_id: str, owner: str) -> RunRecord:
         """Return the record of a run, with the usage so far of one that is active here; raises `NotFound`."""
-        record = await self.store.runs.get(run_id, owner)
+        active = self.active.get(run_id)
+        try:
+            record = await self.store.runs.get(run_id, owner)
+        except StoreUnreachable:
+            if active is None or active.record.owner != owner:
+                raise
+            record = active.record
         if record is None:
             raise NotFound("The run does not exist.")
-        active = self.active.get(run_id)
         if active is None:
             return record
         # It is stored at the end of the run.
@@ -44,6 +49,11 @@ class RunTasks:
             waits = {"waiting_for": "store", "waiting_since": away.since, "waiting_until": away.until}
             record = replace(record, status="queued", **waits)
         return record
+
+    def waits_for_store(self, run_id: str) -> bool:
+        """Return whether a run is active here and waits for the store."""
+        active = self.active.get(run_id)
+        return active is not None and active.outage is not None
 
     def start(self, record: RunRecord) -> None:
         """Begin a run of this process."""

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from maniple.errors import ManipleError, RunTakenOver
@@ -31,12 +31,14 @@ from maniple.scope.inbox import Inbox
 from maniple.scope.inputs import Cancel, Message, PlanChange, ReceivedInput
 from maniple.store import EventRecord, RunRecord, Thread, read_event_pages
 from maniple.store.postgres.queue import QueueLimits, Refusal, RunQueue
+from maniple.store.waiting import StoreWait, waiting
 
 END_SECONDS = 15.0
 """How long a request waits for the end of a run that it cancels: also for one whose process has died."""
 LOOK_SECONDS = 1.0
 _NEWEST_RUNS = 20
 _OTHER_PROGRAM = "Another program works on this thread. Wait until it has ended."
+T = TypeVar("T")
 
 
 class QueueEngine:
@@ -132,13 +134,23 @@ class QueueEngine:
         while is_unfinished:
             rung = self._bells.rung(run_id)
             # Read before the events: when a run has ended, all of its events are stored.
-            record = await self._store.runs.get(run_id)
+            record = await self._patiently(self._store.runs.get(run_id))
             is_unfinished = record is not None and record.is_unfinished
-            async for page in read_event_pages(self._store.events, run_id, number):
+            pages = read_event_pages(self._store.events, run_id, number)
+            while (page := await self._patiently(anext(pages, None))) is not None:
                 yield page
                 number = page[-1].number
             if is_unfinished:
                 await asyncio.wait({rung}, timeout=LOOK_SECONDS)
+
+    async def _patiently(self, reading: Awaitable[T]) -> T:
+        """Return what is read as soon as the store answers: who follows a run waits as the run does."""
+        with waiting(StoreWait(self.tasks.driver.store_limit)):
+            return await reading
+
+    def waits_for_store(self, run_id: str) -> bool:
+        """Return whether nothing of a run can be read or stored now (see `Engine`)."""
+        return self._queue.is_away or self.tasks.waits_for_store(run_id)
 
     async def status(self, run_id: str, owner: str = "") -> RunRecord:
         """Return the record of a run (see `Engine`). The usage of one at work is some seconds old."""

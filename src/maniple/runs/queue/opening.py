@@ -24,6 +24,7 @@ from maniple.runs.teams import Teams, TeamSource
 from maniple.runs.usage import QuotaRegistry
 from maniple.store.postgres.queue import RunQueue
 from maniple.store.postgres.store import PostgresStore
+from maniple.store.waiting import WaitLimit
 from maniple.types import EngineRole
 
 if TYPE_CHECKING:
@@ -81,14 +82,16 @@ async def open_queue(
     environment, database = environment or ExecutionEnvironment(), store.database
     queue, bells = RunQueue(database), RunBells(database)
     async with AsyncExitStack() as stack:
-        recorder = await stack.enter_async_context(open_recorder(store.events, telemetry.metrics))
+        limit = WaitLimit(config.outage_seconds)
+        recorder = open_recorder(store.events, telemetry.metrics, limit=limit)
+        recorder = await stack.enter_async_context(recorder)
         teams = Teams(team)
         services = RunServices(teams, store, recorder, config, telemetry)
         workspaces = environment.workspaces
         collector = WorkspaceCollector(store, workspaces, config.redactor) if workspaces is not None else None
         scheduler = QueueScheduler(services, queue, FairSemaphore(config.working))
         outages = ModelOutages(config.outage_seconds, waits_unanswered=True)
-        driver = RunDriver(services, scheduler, QuotaRegistry(store), environment, collector, outages)
+        driver = RunDriver(services, scheduler, QuotaRegistry(store), environment, collector, outages, limit)
         tasks = RunTasks(driver)
         stack.push_async_callback(teams.close)
         stack.push_async_callback(tasks.drain)

@@ -23,8 +23,10 @@ from maniple.runs.recovery import RunProgress, continue_or_fail
 from maniple.runs.run_tasks import RunTasks
 from maniple.runs.stored_inputs import COMMAND, from_record
 from maniple.store import InputRecord
+from maniple.store.postgres.contact import SILENT_PART
 from maniple.store.postgres.database import PostgresDatabase
 from maniple.store.postgres.queue import QUEUE, TASK, RunQueue
+from maniple.store.waiting import StoreWait, waiting
 
 REFUSED_STATUS = 75
 """The exit status of a worker that has lost its runs to another one: start it again (EX_TEMPFAIL)."""
@@ -33,8 +35,6 @@ SWEEP_SECONDS = 1.0
 METER_SECONDS = 10.0
 GIVE_BACK_SECONDS = 2.0
 """How long a worker holds a run that the store prevents from going on, before it gives it back."""
-SILENT_PART = 0.8
-"""The part of its lease for which a process may go without hearing of its database."""
 _WATCHES_OF_LEASE = 10
 _LOG = logging.getLogger(__name__)
 
@@ -84,6 +84,7 @@ class RunWorker:
         self._concurrency = concurrency
         self._leave = leave
         self._commands = CommandHandler(tasks)
+        self._limit = tasks.driver.store_limit
         self._handled: dict[str, asyncio.Task[None]] = {}
         self._driven: set[str] = set()
         self._looking: set[asyncio.Task[None]] = set()
@@ -92,7 +93,7 @@ class RunWorker:
     @asynccontextmanager
     async def at_work(self) -> AsyncGenerator[None]:
         """Drive runs inside of the context; on leaving, those under way are given back."""
-        async with open_procrastinate(self._database) as app:
+        async with open_procrastinate(self._database, self._limit) as app:
             app.task(name=TASK, queue=QUEUE, pass_context=True, retry=_GiveBack())(self._drive)
             self._bells.hear_inputs(self._look)
             working = asyncio.create_task(self._work(app), name="queue worker")
@@ -137,6 +138,11 @@ class RunWorker:
         if self.tasks.admission.is_closed:
             raise RunGivenBack
         job = context.job.id
+        # What this process does for the run beside driving it waits for the store, too.
+        with waiting(StoreWait(self._limit)):
+            await self._drive_job(job, run_id)
+
+    async def _drive_job(self, job: int | None, run_id: str) -> None:
         async with _pausing_after_failure():
             if run_id in self._driven:
                 error = RunTakenOver("Another process took this one for dead, and gave its runs back.")
@@ -178,7 +184,8 @@ class RunWorker:
     async def _check(self, active: ActiveRun) -> None:
         """Leave after the loss of a run; raise `RunGivenBack` for one that was not driven to its end."""
         failure = active.log.failure
-        if isinstance(failure, RunTakenOver | StoreUnreachable):
+        is_stopping = self.tasks.admission.is_closed
+        if isinstance(failure, RunTakenOver) or (isinstance(failure, StoreUnreachable) and not is_stopping):
             self._refused(failure)
         if failure is not None or active.is_left:
             if failure is None:
@@ -229,9 +236,14 @@ class RunWorker:
             _LOG.warning("A command could not be carried out yet: %s", describe_error(error))
 
     async def _sweep(self) -> None:
-        """Give back the jobs of dead processes each second."""
+        """Give back the jobs of dead processes each second.
+
+        After an outage others have a lease's time to beat: this one may be the first that is back.
+        """
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
+            if not self._database.contact.has_answered_for(self._database.lease_seconds):
+                continue
             try:
                 if given_back := await self._queue.sweep():
                     _LOG.warning("%d runs of dead processes go on.", given_back)
@@ -254,13 +266,13 @@ class _Watchdog:
     """Leaves when the process has not heard of its database for a while, also if its event loop hangs."""
 
     def __init__(self, database: PostgresDatabase, leave: Callable[[int], None]) -> None:
-        self._database = database
+        self._contact, self._lease_seconds = database.contact, database.lease_seconds
         self._leave = leave
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="queue watchdog", daemon=True)
 
     def __enter__(self) -> None:
-        self._database.heard_at, self._database.longest_silence = time.monotonic(), 0.0
+        self._contact.heard_at, self._contact.longest_silence = time.monotonic(), 0.0
         self._thread.start()
 
     def __exit__(self, *_: object) -> None:
@@ -268,11 +280,11 @@ class _Watchdog:
         self._thread.join()
 
     def _watch(self) -> None:
-        lease_seconds = self._database.lease_seconds
+        lease_seconds = self._lease_seconds
         while not self._stop.wait(lease_seconds / _WATCHES_OF_LEASE):
-            silent = time.monotonic() - self._database.heard_at
+            silent = time.monotonic() - self._contact.heard_at
             # One that wakes may beat before this thread looks; others may have given its runs back already.
-            longest = max(silent, self._database.longest_silence)
+            longest = max(silent, self._contact.longest_silence)
             if silent > SILENT_PART * lease_seconds or longest > lease_seconds:
                 _LOG.critical("This process leaves: it has not heard of its database for %.1f s.", longest)
                 self._leave(REFUSED_STATUS)

@@ -1,4 +1,4 @@
-"""A pool of connections to PostgreSQL, on which calls survive a server that restarts."""
+"""A pool of connections to PostgreSQL, on which calls survive a server that restarts or is away."""
 
 import asyncio
 import time
@@ -12,11 +12,13 @@ from psycopg import AsyncConnection
 from psycopg.abc import Buffer
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.types.string import StrDumperUnknown
-from psycopg_pool import AsyncConnectionPool
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from maniple.errors import StoreError
+from maniple.errors import StoreError, StoreUnreachable
 from maniple.store.executors import run_to_completion
+from maniple.store.postgres.contact import LEAST_SECONDS, PATIENCE_SECONDS, ServerContact
 from maniple.store.postgres.errors import from_postgres_error, is_passing
+from maniple.store.waiting import CallQueue
 
 SCHEMA = "maniple"
 """The schema of the database that holds every table."""
@@ -26,10 +28,14 @@ APPLICATION_PREFIX = "maniple "
 """The variable of each connection that the fences compare with `runs.process`."""
 LEASE_SECONDS = 5.0
 """A process that has not beaten for so long is dead; the default of `runs.lease_seconds`."""
-PATIENCE_SECONDS = 20.0
-"""How long a call is tried again while the server is away."""
 PAUSE_SECONDS = 0.2
+"""The pause between two tries of one call."""
 CONNECT_SECONDS = 10
+RECONNECT_SECONDS = 2.0
+"""How long a pool tries by itself to replace a connection. Its pauses would grow with the outage; who waits
+for a connection lets it try again."""
+PROBE_SECONDS = 1.5
+"""How long `probe` waits for the server."""
 LOOK_SECONDS = 1.0
 """How long `listen` waits for a bell before it yields without one."""
 _RECEIPT = "INSERT INTO write_receipts (token) VALUES (%s)"
@@ -71,8 +77,8 @@ async def configure(connection: AsyncConnection, process: str) -> None:
 class PostgresDatabase:
     """Runs work on the connections of one process; errors become a `StoreError`.
 
-    While the server is away, each call is tried again for `PATIENCE_SECONDS`. A call that writes is finished
-    even if its caller is cancelled.
+    While the server is away, a call is tried again for `contact.AWAY_SECONDS`, and inside of
+    `store.waiting.waiting` until its limit. A call that writes is finished even if its caller is cancelled.
     """
 
     def __init__(self, url: str, process: str, size: int, lease_seconds: float = LEASE_SECONDS) -> None:
@@ -82,10 +88,9 @@ class PostgresDatabase:
         """With its password."""
         self.lease_seconds = lease_seconds
         """How long other processes wait for a beat of this one before it counts as dead."""
-        self.heard_at = time.monotonic()
-        """When the last beat was sent that the server, or the system that cannot reach it, has answered."""
-        self.longest_silence = 0.0
-        """The longest time, in seconds, for which other processes may have heard no beat of this one."""
+        self.contact = ServerContact(self._go_on)
+        self._reads, self._writes = CallQueue(), CallQueue()
+        self._probes: set[asyncio.Task[None]] = set()
         self._is_open = False
         # Without `check`, which gave no connection after the server had crashed.
         self._pool = AsyncConnectionPool(
@@ -95,6 +100,7 @@ class PostgresDatabase:
             kwargs={"connect_timeout": CONNECT_SECONDS},
             configure=self.configure,
             name="maniple",
+            reconnect_timeout=RECONNECT_SECONDS,
             open=False,
         )
 
@@ -108,10 +114,9 @@ class PostgresDatabase:
         self._is_open = False
         await self._pool.close()
 
-    def hear(self, sent_at: float) -> None:
-        """Take note that a beat was answered, which was sent at `sent_at` (monotonic seconds)."""
-        self.longest_silence = max(self.longest_silence, time.monotonic() - self.heard_at)
-        self.heard_at = sent_at
+    def _go_on(self) -> None:
+        for calls in (self._reads, self._writes):
+            calls.report_answer()
 
     async def configure(self, connection: AsyncConnection) -> None:
         """Prepare a connection, also one of another pool, as one of this process."""
@@ -125,9 +130,9 @@ class PostgresDatabase:
             (milliseconds, APPLICATION_PREFIX + self.process),
         )
 
-    async def connect(self) -> AsyncConnection:
+    async def connect(self, seconds: int = CONNECT_SECONDS) -> AsyncConnection:
         """Return a connection beside the pool, which the caller closes. Raises `psycopg.Error`."""
-        connection = await AsyncConnection.connect(self.url, autocommit=True, connect_timeout=CONNECT_SECONDS)
+        connection = await AsyncConnection.connect(self.url, autocommit=True, connect_timeout=seconds)
         async with AsyncExitStack() as on_failure:
             on_failure.push_async_callback(connection.close)
             await self.configure(connection)
@@ -138,23 +143,53 @@ class PostgresDatabase:
     async def connection(self) -> AsyncGenerator[AsyncConnection]:
         """Yield a connection that commits each statement. What fails in the block is not tried again."""
         try:
-            async with self._pool.connection(timeout=PATIENCE_SECONDS) as connection:
+            async with self._take(time.monotonic()) as connection:
                 yield connection
         except psycopg.Error as error:
-            raise from_postgres_error(error, self.name) from error
+            raise self._note(error) from error
+
+    @asynccontextmanager
+    async def _take(self, begun: float) -> AsyncGenerator[AsyncConnection]:
+        """Yield a connection to a call that began then (monotonic seconds). Raises `psycopg.Error`."""
+        try:
+            async with asyncio.timeout(None) as bound:
+                with self.contact.bounding(bound, begun):
+                    connection = await self._pool.getconn(timeout=2 * PATIENCE_SECONDS)
+        except TimeoutError:
+            raise PoolTimeout("no connection became free in time") from None
+        try:
+            async with connection:
+                with self.contact.using(connection):
+                    yield connection
+        finally:
+            await self._pool.putconn(connection)
 
     async def probe(self) -> None:
-        """Raise the `StoreError` that a write would raise now, without waiting for the server to return."""
+        """Raise the `StoreError` that a write would raise now, after `PROBE_SECONDS` at the latest."""
 
         async def write(connection: AsyncConnection) -> None:
             async with connection.transaction(force_rollback=True):
                 await connection.execute(_RECEIPT, (uuid4(),))
 
-        await run_to_completion(self._try(write, patience_seconds=PAUSE_SECONDS))
+        # It is left alone and not cancelled: that would wait for the server.
+        probing = asyncio.create_task(self._try(write, LEAST_SECONDS), name="store probe")
+        self._probes.add(probing)
+        probing.add_done_callback(self._forget_probe)
+        done, _ = await asyncio.wait({probing}, timeout=PROBE_SECONDS)
+        if not done:
+            raise self.contact.failure or StoreUnreachable(
+                f"{self.name} has not answered for {PROBE_SECONDS:g} s. Look at the server and the network."
+            )
+        probing.result()
+
+    def _forget_probe(self, probing: asyncio.Task[None]) -> None:
+        self._probes.discard(probing)
+        if not probing.cancelled():
+            probing.exception()  # else asyncio logs that nobody has retrieved it
 
     async def read(self, work: Work[T]) -> T:
         """Return the result of `work`, which only reads and may be run again."""
-        return await self._try(work)
+        return await self._reads.call(lambda: self._try(work))
 
     async def repeat(self, work: Work[T]) -> T:
         """Run `work` in one transaction; done twice, it must have the effect of once."""
@@ -163,7 +198,7 @@ class PostgresDatabase:
             async with connection.transaction():
                 return await work(connection)
 
-        return await run_to_completion(self._try(run))
+        return await self._finish(run)
 
     async def write(self, work: Work[T]) -> T:
         """Return the result of `work`, run in one transaction. It is never done twice."""
@@ -181,15 +216,15 @@ class PostgresDatabase:
                 return results[-1]  # it was committed, and the answer to that was lost
             return result
 
-        return await run_to_completion(self._try(run))
+        return await self._finish(run)
 
     async def execute(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows; done twice, it must have the effect of once."""
-        return await run_to_completion(self.fetch(sql, values))
+        return await self._finish(lambda connection: fetch_all(connection, sql, values))
 
     async def fetch(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a query."""
-        return await self._try(lambda connection: fetch_all(connection, sql, values))
+        return await self.read(lambda connection: fetch_all(connection, sql, values))
 
     async def listen(self, channel: str) -> AsyncGenerator[str]:
         """Yield what is rung on a channel; "" after `LOOK_SECONDS` without a bell, and after each connection.
@@ -199,32 +234,54 @@ class PostgresDatabase:
         while self._is_open:
             try:
                 async with await self.connect() as connection:
-                    await connection.execute(f"LISTEN {channel}".encode())
-                    while self._is_open:
-                        yield ""
-                        async with aclosing(connection.notifies(timeout=LOOK_SECONDS)) as bells:
-                            async for bell in bells:
-                                yield bell.payload
+                    with self.contact.using(connection):
+                        await connection.execute(f"LISTEN {channel}".encode())
+                        while self._is_open:
+                            yield ""
+                            async with aclosing(connection.notifies(timeout=LOOK_SECONDS)) as bells:
+                                async for bell in bells:
+                                    yield bell.payload
             except psycopg.OperationalError:
                 await asyncio.sleep(PAUSE_SECONDS)
 
     async def vacuum(self) -> None:
         """Make the space of deleted rows usable again."""
-        await run_to_completion(self.fetch("VACUUM (ANALYZE, SKIP_LOCKED)"))
+        await self.execute("VACUUM (ANALYZE, SKIP_LOCKED)")
+
+    async def _finish(self, work: Work[T]) -> T:
+        """Return the result of `work`, which writes and may be run again."""
+
+        async def attempt() -> T:
+            return await run_to_completion(self._try(work))
+
+        return await self._writes.call(attempt)
 
     async def _try(self, work: Work[T], patience_seconds: float = PATIENCE_SECONDS) -> T:
-        deadline = time.monotonic() + patience_seconds
+        begun = time.monotonic()
         while True:
             if not self._is_open:
                 raise StoreError("The store is closed. Nothing can be read or written.")
-            left = deadline - time.monotonic()
             try:
-                async with self._pool.connection(timeout=max(left, PAUSE_SECONDS)) as connection:
-                    return await work(connection)
+                async with self._take(begun) as connection:
+                    result = await work(connection)
             except (psycopg.Error, OSError, OverflowError, UnicodeEncodeError) as error:
-                if left <= 0 or not is_passing(error):
-                    raise from_postgres_error(error, self.name) from error
+                failure = self._note(error)
+                end = min(self.contact.deadline(begun), begun + patience_seconds)
+                if not is_passing(error) or time.monotonic() >= end:
+                    raise failure from error
+            else:
+                self.contact.report_answer()
+                return result
             await asyncio.sleep(PAUSE_SECONDS)
+
+    def _note(self, error: Exception) -> StoreError:
+        """Return the `StoreError` for an error, and take note of what it says about the server."""
+        failure = from_postgres_error(error, self.name)
+        if isinstance(error, PoolTimeout):
+            return self.contact.failure or failure  # all may be in use
+        if isinstance(failure, StoreUnreachable):
+            self.contact.report_failure(failure)
+        return failure
 
 
 async def fetch_all(connection: AsyncConnection, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:

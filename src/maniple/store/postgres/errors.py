@@ -2,7 +2,7 @@
 
 import psycopg
 from psycopg import errors
-from psycopg_pool import PoolClosed
+from psycopg_pool import PoolClosed, PoolTimeout
 
 from maniple.errors import (
     RunTakenOver,
@@ -24,6 +24,7 @@ _BUSY = (
     errors.DeadlockDetected,
     errors.SerializationFailure,
     errors.QueryCanceled,
+    PoolTimeout,
     _SLEPT,
 )
 _READ_ONLY = (errors.ReadOnlySqlTransaction, errors.InsufficientPrivilege)

@@ -11,12 +11,15 @@ from contextlib import asynccontextmanager, suppress
 import psycopg
 from psycopg import AsyncConnection
 
-from maniple.errors import StoreError, StoreInUse
+from maniple.errors import StoreError, StoreInUse, StoreUnreachable
+from maniple.store.postgres.contact import SILENT_PART
 from maniple.store.postgres.database import PostgresDatabase, fetch_all, lock
 from maniple.store.postgres.errors import from_postgres_error
 
 BEATS_OF_LEASE = 5
 """How often a process beats within its lease."""
+LEAST_SILENT_SECONDS = 2.0
+"""A server that has been silent for a shorter time is only slow, however short the lease is."""
 RECEIPT_SECONDS = 3_600
 _SWEEP_BEATS = 600
 # The time in which the server was away counts for nobody.
@@ -85,36 +88,75 @@ def _describe(database: PostgresDatabase, *, server: bool) -> Sequence[object]:
 
 
 async def _beat(database: PostgresDatabase) -> None:
-    """Beat several times in each lease. A row that another process has deleted is stored again.
-
-    On a connection of its own: those of the pool may all be in use, or wait for a server that is silent.
-    """
-    connection, beats = None, 0
+    """Beat several times in each lease. A row that another process has deleted is stored again."""
+    beats = _Beats(database)
     try:
         while True:
-            sent_at = time.monotonic()
-            try:
-                connection = connection or await database.connect()
-                await connection.execute(_BEAT, _describe(database, server=False))
-                if beats % _SWEEP_BEATS == 0:
-                    await _sweep(connection)
-                beats += 1
-                database.hear(sent_at)
-            except (psycopg.Error, OSError) as error:
-                # A server that is away drives the runs of nobody. One that is silent may be heard by others.
-                if not isinstance(error, psycopg.errors.ConnectionTimeout):
-                    database.hear(sent_at)
-                reason = from_postgres_error(error, database.name)
-                _LOG.warning("This process could not report that it is alive: %s", reason)
-                connection = await _close(connection)
+            await beats.beat()
             await asyncio.sleep(database.lease_seconds / BEATS_OF_LEASE)
     finally:
-        await _close(connection)
+        await beats.close()
 
 
-async def _close(connection: AsyncConnection | None) -> None:
-    if connection is not None:
-        await connection.close()
+class _Beats:
+    """The beats of a process, and what they find out about the server.
+
+    They have a connection of their own: those of the pool may all be in use, or wait for a silent server.
+    """
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+        self._connection: AsyncConnection | None = None
+        self._answered = 0
+        self._silent_seconds = max(SILENT_PART * database.lease_seconds, LEAST_SILENT_SECONDS)
+
+    async def beat(self) -> None:
+        """Send a beat, and return when it is answered or has failed."""
+        sent_at, contact = time.monotonic(), self._database.contact
+        sending, is_silent = asyncio.create_task(self._send(), name="beat"), False
+        try:
+            while not (await asyncio.wait({sending}, timeout=1.0 if is_silent else self._silent_seconds))[0]:
+                is_silent = True
+                contact.report_silence(self._make_silence(sent_at))
+            sending.result()
+            contact.hear(sent_at)
+            contact.report_answer()
+        except (psycopg.Error, OSError) as error:
+            # A server that is away drives the runs of nobody. One that is silent may be heard by others.
+            if is_silent or isinstance(error, psycopg.errors.ConnectionTimeout):
+                reason: StoreError = self._make_silence(sent_at)
+                contact.report_silence(reason)
+            else:
+                contact.hear(sent_at)
+                reason = from_postgres_error(error, self._database.name)
+                if isinstance(reason, StoreUnreachable):
+                    contact.report_failure(reason)
+            _LOG.warning("This process could not report that it is alive: %s", reason)
+            await self.close()
+        finally:
+            sending.cancel()
+            await asyncio.wait({sending})
+
+    async def _send(self) -> None:
+        database = self._database
+        self._connection = connection = self._connection or await database.connect(int(self._silent_seconds))
+        with database.contact.using(connection):
+            await connection.execute(_BEAT, _describe(database, server=False))
+            if self._answered % _SWEEP_BEATS == 0:
+                await _sweep(connection)
+        self._answered += 1
+
+    def _make_silence(self, sent_at: float) -> StoreUnreachable:
+        seconds = time.monotonic() - sent_at
+        return StoreUnreachable(
+            f"{self._database.name} has not answered for {seconds:.1f} s. Look at the server and the network."
+        )
+
+    async def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            await self._connection.close()
+            self._connection = None
 
 
 async def _sweep(connection: AsyncConnection) -> None:

@@ -129,6 +129,11 @@ class RunQueue:
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
 
+    @property
+    def is_away(self) -> bool:
+        """Whether the database does not answer."""
+        return self._database.contact.failure is not None
+
     async def submit(self, run: RunRecord, limits: QueueLimits, *, rejects: bool) -> RunRecord | Refusal:
         """Store a new run, with its place in the fair order; `rejects` if another one is on its thread.
 

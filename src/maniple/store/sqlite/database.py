@@ -18,7 +18,7 @@ from uuid import uuid4
 from maniple.errors import StoreBusy, StoreError, StoreInUse
 from maniple.store.error_translation import translate_errors
 from maniple.store.executors import SingleThreadExecutor, UncancellableFuture
-from maniple.store.waiting import WriteQueue
+from maniple.store.waiting import CallQueue
 
 BUSY_SECONDS = 5.0
 """How long a write waits for a write of another process."""
@@ -75,13 +75,13 @@ class SqliteDatabase:
         self._read_executor = SingleThreadExecutor("store reader")
         self._deferred: list[tuple[str, Sequence[Any]]] = []
         self._timer: asyncio.TimerHandle | None = None
-        self._waiting = WriteQueue()
+        self.calls = CallQueue()
         self.has_failed = False
         """Whether the last write failed."""
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Return the result of `work` after its commit; if it raises, it is rolled back."""
-        return await self._waiting.write(
+        return await self.calls.call(
             lambda: self._submit(work, lambda: run_transaction(self._writer, self.path, work))
         )
 
@@ -95,7 +95,7 @@ class SqliteDatabase:
             with translate_errors(self.path):
                 return run(self._writer)
 
-        return await self._waiting.write(lambda: self._submit(run, run_alone))
+        return await self.calls.call(lambda: self._submit(run, run_alone))
 
     def defer(self, sql: str, values: Sequence[Any]) -> None:
         """Run a statement in the transaction of the next write, or after `DEFERRED_SECONDS`.
