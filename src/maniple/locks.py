@@ -3,9 +3,11 @@
 import asyncio
 import fcntl
 import os
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 
 _POLL_SECONDS = 0.25
@@ -45,6 +47,34 @@ def file_lock_within(path: Path, seconds: float) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+@asynccontextmanager
+async def held_lock(lock: AbstractContextManager[None]) -> AsyncIterator[None]:
+    """Hold a lock that blocks while others have it, and that no thread owns; raises what taking it raises.
+
+    A caller that is cancelled while it waits never has the lock.
+    """
+    taken: Future[None] = Future()
+    done = threading.Event()
+    # A thread of its own: the body may need those of the event loop's pool, which has few.
+    threading.Thread(target=_hold, args=(lock, taken, done), name="lock", daemon=True).start()
+    try:
+        await asyncio.wrap_future(taken)
+        yield
+    finally:
+        done.set()
+
+
+def _hold(lock: AbstractContextManager[None], taken: Future[None], done: threading.Event) -> None:
+    try:
+        with lock:
+            if taken.set_running_or_notify_cancel():
+                taken.set_result(None)
+                done.wait()
+    except Exception as error:  # noqa: BLE001 - raised where the lock is awaited
+        if not taken.done():
+            taken.set_exception(error)
 
 
 def _try_lock(descriptor: int) -> bool:

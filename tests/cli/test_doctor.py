@@ -22,6 +22,7 @@ from maniple.config.settings import (
 )
 from maniple.llms.capabilities import CapabilityCache
 from maniple.llms.embedded import SilentProgress
+from maniple.shared_texts import TextFolder
 from tests.egress.proxy_servers import ProxyVariables, open_proxy_server
 from tests.openai_server import SIMPLE, OpenAIServer, serving
 
@@ -69,10 +70,10 @@ async def test_an_endpoint_that_lists_the_model_is_reachable(server: OpenAIServe
 
 async def test_what_real_calls_have_shown_of_an_endpoint_is_listed(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, models=ModelsSettings(basic=model_at("http://127.0.0.1:9/v1")))
-    assert model_checks.show_learned(settings) == []
-    cache = CapabilityCache(settings.cache_dir / "capabilities.json")
+    cache = CapabilityCache(TextFolder(settings.cache_dir))
+    assert model_checks.show_learned(settings, cache) == []
     await cache.store("http://127.0.0.1:9/v1", "scripted", {"temperature": False, "reasoning_content": True})
-    [finding] = model_checks.show_learned(settings)
+    [finding] = model_checks.show_learned(settings, model_checks.read_capabilities(settings))
     assert (finding.name, finding.status) == ("models.basic", "ok")
     assert finding.detail.endswith("temperature: no, reasoning_content: yes")
 

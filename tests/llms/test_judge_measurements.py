@@ -8,6 +8,7 @@ import pytest
 
 from maniple.llms.capabilities import JUDGE_SECONDS, CapabilityCache
 from maniple.llms.judge_measurements import JudgeMeasurement, describe_rate, find_interval
+from maniple.shared_texts import TextFolder
 
 pytestmark = pytest.mark.anyio
 
@@ -36,31 +37,31 @@ def test_what_is_no_measurement_is_none(stored: object) -> None:
 
 
 async def test_it_is_stored_beside_the_features_and_kept_for_longer(tmp_path: Path) -> None:
-    file = tmp_path / "c.json"
-    cache = CapabilityCache(file)
+    file = tmp_path / "capabilities.json"
+    cache = CapabilityCache(TextFolder(file.parent))
     await cache.store("u", "m", {"tools": False})
     await cache.store_judging("u", "m", measured())
-    again = CapabilityCache(file)
+    again = CapabilityCache(TextFolder(file.parent))
     assert again.of("u", "m") == {"tools": False}
     assert again.judging_of("u", "m") == measured(again.judging_of("u", "m").at)  # type: ignore[union-attr]
     entries = json.loads(file.read_text(encoding="utf-8"))
     entries["u m"]["at"] -= JUDGE_SECONDS / 2
     file.write_text(json.dumps(entries), encoding="utf-8")
-    later = CapabilityCache(file)
+    later = CapabilityCache(TextFolder(file.parent))
     assert later.of("u", "m") == {}
     assert later.judging_of("u", "m") is not None
 
 
 async def test_an_old_measurement_no_longer_counts(tmp_path: Path) -> None:
-    file = tmp_path / "c.json"
-    await CapabilityCache(file).store_judging("u", "m", measured(time.time() - JUDGE_SECONDS - 60))
-    assert CapabilityCache(file).judging_of("u", "m") is None
+    texts = TextFolder(tmp_path)
+    await CapabilityCache(texts).store_judging("u", "m", measured(time.time() - JUDGE_SECONDS - 60))
+    assert CapabilityCache(texts).judging_of("u", "m") is None
 
 
 async def test_what_another_process_has_stored_stays(tmp_path: Path) -> None:
-    file = tmp_path / "c.json"
-    server, evaluation = CapabilityCache(file), CapabilityCache(file)
+    file = tmp_path / "capabilities.json"
+    server, evaluation = CapabilityCache(TextFolder(file.parent)), CapabilityCache(TextFolder(file.parent))
     await evaluation.store_judging("u", "m", measured())
     await server.store("u", "m", {"tools": False})
-    assert CapabilityCache(file).judging_of("u", "m") is not None
-    assert CapabilityCache(file).of("u", "m") == {"tools": False}
+    assert CapabilityCache(TextFolder(file.parent)).judging_of("u", "m") is not None
+    assert CapabilityCache(TextFolder(file.parent)).of("u", "m") == {"tools": False}

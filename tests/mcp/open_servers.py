@@ -12,6 +12,7 @@ from maniple.config.mcp_settings import reveal_text
 from maniple.mcp import LoginStore, McpServers, PinStore, ProgramPipes, RemoteTool, ToolOutcome, open_servers
 from maniple.sandbox.backends.local import start_unprotected
 from maniple.sandbox.bubblewrap import ServiceSpec
+from maniple.shared_texts import TextFolder
 
 MISBEHAVING = str(Path(__file__).with_name("misbehaving.py"))
 
@@ -46,7 +47,11 @@ class Opened:
 
 @asynccontextmanager
 async def opened(
-    folder: Path, servers: dict[str, Any], pins: PinStore | None = None, **settings: Any
+    folder: Path,
+    servers: dict[str, Any],
+    pins: PinStore | None = None,
+    logins: LoginStore | None = None,
+    **settings: Any,
 ) -> AsyncIterator[Opened]:
     """Open servers, whose programs run unprotected in `folder`."""
 
@@ -56,7 +61,11 @@ async def opened(
         return await start_unprotected(ServiceSpec(argv, folder / name, given))
 
     mcp = McpSettings.model_validate({"servers": servers, "start_seconds": 20, **settings})
-    places = pins or PinStore(folder / "accepted"), start, LoginStore(folder / "logins")
+    places = (
+        pins or PinStore(TextFolder(folder / "accepted")),
+        start,
+        logins or LoginStore(TextFolder(folder / "logins")),
+    )
     async with open_servers(mcp, *places) as found:
         yield Opened(found, list(servers))
 

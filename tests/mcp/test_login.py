@@ -13,6 +13,7 @@ from maniple.config import McpServerSettings
 from maniple.errors import McpError
 from maniple.mcp import LoginStore
 from maniple.mcp.http_transport import log_in
+from maniple.shared_texts import TextFolder
 from tests.mcp.authority import Authority, closed_site
 from tests.mcp.open_servers import opened, until
 from tests.mcp.web import site
@@ -54,7 +55,7 @@ def settings(url: str) -> dict[str, str]:
 async def logged_in(url: str, folder: Path) -> Browser:
     browser = Browser()
     server = McpServerSettings.model_validate(settings(url))
-    await log_in("closed", server, LoginStore(folder / "logins"), browser.show)
+    await log_in("closed", server, LoginStore(TextFolder(folder / "logins")), browser.show)
     return browser
 
 
@@ -88,7 +89,7 @@ async def test_stored_logins_are_private_to_their_owner(tmp_path: Path, url):
     file = tmp_path / "logins/closed.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
-    assert [one.name for one in file.parent.iterdir()] == ["closed.json"]
+    assert {one.name for one in file.parent.iterdir()} == {"closed.json", "closed.lock"}
 
 
 async def test_tokens_that_ended_are_refreshed_also_by_the_next_program(tmp_path: Path, url, authority):
@@ -155,4 +156,4 @@ async def test_who_comes_back_with_a_state_of_their_own_is_not_believed(tmp_path
 
     server = McpServerSettings.model_validate(settings(url))
     with pytest.raises(McpError, match="State parameter mismatch"):
-        await log_in("closed", server, LoginStore(tmp_path), Forger().show)
+        await log_in("closed", server, LoginStore(TextFolder(tmp_path)), Forger().show)

@@ -11,6 +11,7 @@ from maniple.errors import McpError
 from maniple.mcp import PinStore
 from maniple.mcp.pins import MAX_PINNED_TOOLS
 from maniple.mcp.tool_definitions import read_listing
+from maniple.shared_texts import TextFolder
 
 
 class Offered:
@@ -27,7 +28,7 @@ def tools(*offered):
 
 @pytest.fixture
 def pins(tmp_path):
-    return PinStore(tmp_path / "mcp" / "accepted")
+    return PinStore(TextFolder(tmp_path / "mcp" / "accepted"))
 
 
 def test_a_tool_is_accepted_when_it_is_first_seen_and_refused_when_it_changes(pins):
@@ -60,7 +61,7 @@ def test_accepted_tools_are_stored_privately_for_their_owner(pins, tmp_path):
     assert pins.stamp("other") == before[1]
     folder = tmp_path / "mcp" / "accepted"
     assert stat.S_IMODE((folder / "s_s.json").stat().st_mode) == 0o600
-    assert PinStore(folder).of("s s")["t"].description == "Does it."
+    assert PinStore(TextFolder(folder)).of("s s")["t"].description == "Does it."
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"t": 1}', '{"t": {}}', "[" * 100_000])
@@ -107,7 +108,8 @@ def test_two_programs_that_accept_at_once_lose_nothing(pins, tmp_path):
     program = (
         "import sys\nfrom pathlib import Path\nfrom types import SimpleNamespace as Offered\n"
         "from maniple.mcp import PinStore\nfrom maniple.mcp.tool_definitions import read_listing\n"
-        "pins = PinStore(Path(sys.argv[1]))\nprint('ready', flush=True)\nsys.stdin.read()\n"
+        "from maniple.shared_texts import TextFolder\n"
+        "pins = PinStore(TextFolder(Path(sys.argv[1])))\nprint('ready', flush=True)\nsys.stdin.read()\n"
         "for n in range(30):\n"
         "    one = Offered(name=f'{sys.argv[2]}{n}', description='', input_schema={}, annotations=None)\n"
         "    pins.judge('s', read_listing([one]).tools, 'first_use')\n"

@@ -14,6 +14,7 @@ from maniple.errors import McpError
 from maniple.mcp import PinStore
 from maniple.mcp.pins import Trust
 from maniple.mcp.tool_definitions import ToolDefinition
+from maniple.shared_texts import TextFolder
 from tests.mcp.open_servers import Opened, misbehaving, opened, until
 
 pytestmark = pytest.mark.anyio
@@ -157,7 +158,7 @@ async def test_a_changed_description_turns_the_tool_off_until_it_is_accepted(bad
         await bad.call("bad__echo")
     assert "bad__never" in bad.list_tools()
     tools = [tool.definition for tool in bad.servers.states()[0].tools]
-    PinStore(tmp_path / "accepted").accept("bad", tools)
+    PinStore(TextFolder(tmp_path / "accepted")).accept("bad", tools)
     await until(lambda: "bad__echo" in bad.list_tools())
 
 
@@ -214,7 +215,7 @@ class SlowPins(PinStore):
     """Takes its time to judge once, when it `is_slow`."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+        super().__init__(TextFolder(folder))
         self.judging, self.go_on = threading.Event(), threading.Event()
         self.is_slow = False
         self.judged = 0

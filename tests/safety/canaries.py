@@ -23,11 +23,15 @@ CANARIES = {
             *("Daytona", "DaytonaUrl", "DockerUrl", "E2b", "StoreUrl"),
             *("BrowserToken", "BrowserUrl", "CdpUrl"),
             *("McpArgument", "McpVariable", "McpUrl", "McpHeader", "McpClient"),
+            *("SecretKey", "FormerKey"),
         )
     )
 }
 # As passwords are: what JSON, URLs and HTML write in another way.
 CANARIES["Proxy"] = 'Canary "Proxy"\\päss/wörd&<Zq7x>'
+
+for _name in ("SecretKey", "FormerKey"):  # 32 bytes in base64
+    CANARIES[_name] = CANARIES[_name].ljust(43, "A") + "="
 
 
 def configured(model_url: str, site_url: str, home: Path) -> dict[str, str]:
@@ -54,6 +58,8 @@ def configured(model_url: str, site_url: str, home: Path) -> dict[str, str]:
             "sandbox_token": CANARIES["BrowserToken"],
             "cdp_url": _with_user("http://127.0.0.1:9", "CdpUrl"),
         },
+        "secret_key": CANARIES["SecretKey"],
+        "former_secret_key": CANARIES["FormerKey"],
         "store": {"url": _with_user("postgresql://127.0.0.1:9/team", "StoreUrl")},
         "embedded": {"hub_url": f"{site_url}/?token={CANARIES['HubUrl']}"},
         "mcpServers": {

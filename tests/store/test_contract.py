@@ -256,6 +256,14 @@ async def test_a_tool_call_begun_again_shows_what_is_known_of_it(store):
     assert [one.tool_call_id for one in await store.ledger.list_by_run(run.run_id)] == ["c1", "c2"]
 
 
+async def test_a_key_that_one_process_revokes_is_unknown_to_another_at_once(reopen):
+    async with reopen(server=True) as node, reopen(server=False) as other:
+        key, secret = await node.keys.add("front end")
+        assert await other.keys.find(secret) == key
+        await other.keys.revoke(key.key_id)
+        assert await node.keys.find(secret) is None
+
+
 async def test_a_key_is_found_by_its_secret_until_it_is_revoked(store):
     key, secret = await store.keys.add("front end", KeyLimits(max_runs=3, daily_tokens=10_000))
     other, _ = await store.keys.add("other")

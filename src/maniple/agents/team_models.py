@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import cast
 
@@ -19,6 +19,7 @@ from maniple.llms.capabilities import CapabilityCache
 from maniple.llms.embedded import LocalEndpoint, Progress, find_local_server, open_embedded
 from maniple.llms.endpoints import with_fallbacks
 from maniple.llms.providers import name_endpoint
+from maniple.store.shared_state import open_state
 from maniple.types import DIRECTORS, LLM_TYPES, AgentName, LLMType, Worker
 
 BETTER_MODEL = (
@@ -27,7 +28,6 @@ BETTER_MODEL = (
     "  BASIC_MODEL=gpt-4o\n"
     "  BASIC_BASE_URL=https://…/v1   (only when it is not OpenAI's own)"
 )
-LEARNED_FILE = "capabilities.json"
 _MODEL_SKIPPED = (
     "The model that the files of this folder name has no effect, because the folder is not trusted, and no "
     "other one is started in its place. Run `maniple trust` if you know where the files come from, or set "
@@ -59,31 +59,43 @@ async def open_models(
     configured and the embedded model is turned off, and `EmbeddedModelError` when it cannot be downloaded or
     started.
     """
-    learned = await asyncio.to_thread(CapabilityCache, settings.cache_dir / LEARNED_FILE)
-
-    def capabilities_for(url: str, model: str) -> Capabilities:
-        def remember(features: Mapping[str, bool]) -> None:
-            learned.store(url, model, features)
-
-        return Capabilities(
-            learned.of(url, model), on_learned=remember, judging=learned.judging_of(url, model)
-        )
-
     configured, stream_rate = settings.models, settings.server.stream_rate
     if configured.basic is None:
         configured = _promoted(configured)
-    if configured.basic is not None:
-        answering = _answering(configured.basic)
-        async with open_chat_models(configured, capabilities_for, stream_rate, deferred=deferred) as models:
-            yield models, answering
-        return
-    async with (
-        _local_endpoint(settings, progress) as (local, answering),
-        open_chat_models(
-            ModelsSettings(basic=local), capabilities_for, stream_rate, deferred=deferred
-        ) as models,
-    ):
+    async with AsyncExitStack() as stack:
+        capabilities_for = await stack.enter_async_context(_stored_capabilities(settings))
+        if configured.basic is not None:
+            answering = _answering(configured.basic)
+        else:
+            local, answering = await stack.enter_async_context(_local_endpoint(settings, progress))
+            configured = ModelsSettings(basic=local)
+        models = await stack.enter_async_context(
+            open_chat_models(configured, capabilities_for, stream_rate, deferred=deferred)
+        )
         yield models, answering
+
+
+@asynccontextmanager
+async def _stored_capabilities(settings: Settings) -> AsyncGenerator[Callable[[str, str], Capabilities]]:
+    """Yield what returns the capabilities of a model at a URL, as calls have shown and will show them."""
+    async with open_state(settings) as state:
+        learned = await asyncio.to_thread(CapabilityCache, state.endpoints)
+        writes: set[asyncio.Future[None]] = set()
+
+        def capabilities_for(url: str, model: str) -> Capabilities:
+            def remember(features: Mapping[str, bool]) -> None:
+                writes.add(write := learned.store(url, model, features))
+                write.add_done_callback(writes.discard)
+
+            return Capabilities(
+                learned.of(url, model), on_learned=remember, judging=learned.judging_of(url, model)
+            )
+
+        try:
+            yield capabilities_for
+        finally:
+            if writes:
+                await asyncio.wait(writes)
 
 
 @asynccontextmanager

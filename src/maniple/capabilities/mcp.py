@@ -32,6 +32,7 @@ from maniple.outgoing import OutgoingGuard
 from maniple.sandbox import Sandbox
 from maniple.sandbox.backends.local import start_unprotected
 from maniple.sandbox.bubblewrap import ServiceLauncher, ServiceSpec, open_service_launcher
+from maniple.store.shared_state import open_state
 from maniple.tools.code import figure_reader
 from maniple.tools.items import StoredResults
 from maniple.types import GENERAL, Worker
@@ -100,20 +101,11 @@ async def _open_servers(context: CapabilityContext, wanted: Mapping[str, McpServ
     settings = context.settings
     mcp = await asyncio.to_thread(import_module, "maniple.mcp")
     programs = await _open_programs(context, wanted)
-    pins, logins = mcp.PinStore(pins_folder(settings)), mcp.LoginStore(logins_folder(settings))
+    state = await context.stack.enter_async_context(open_state(settings))
+    pins, logins = mcp.PinStore(state.accepted_tools), mcp.LoginStore(state.logins)
     return await context.stack.enter_async_context(
         mcp.open_servers(settings.mcp, pins, programs.start, logins)
     )
-
-
-def pins_folder(settings: Settings) -> Path:
-    """Return the folder of the accepted tools."""
-    return settings.data_dir / _FOLDER / "accepted"
-
-
-def logins_folder(settings: Settings) -> Path:
-    """Return the folder of the logins at servers."""
-    return settings.data_dir / _FOLDER / "logins"
 
 
 def abilities_of(settings: McpSettings, workers: Mapping[Worker, Agent]) -> dict[Worker, str]:

@@ -113,10 +113,11 @@ def eval_judge(
 
 async def _measure(settings: "Settings", folders: Sequence[Path], *, verbose: bool) -> int:
     from maniple.agents.claim_judge import find_objection, name_prompt
-    from maniple.agents.team_models import LEARNED_FILE, open_models
+    from maniple.agents.team_models import open_models
     from maniple.cli.render import Consoles
     from maniple.llms.capabilities import CapabilityCache, capabilities_of
     from maniple.llms.judge_measurements import JudgeMeasurement
+    from maniple.store.shared_state import open_state
 
     consoles = Consoles.of_this_process()
     score = JudgeScore()
@@ -137,8 +138,9 @@ async def _measure(settings: "Settings", folders: Sequence[Path], *, verbose: bo
         capabilities_of(model).judging = found
         objection = find_objection(model)
         print(f"evidence.judge: auto uses this model{f' not: {objection}' if objection else ''}.")
-        cache = await asyncio.to_thread(CapabilityCache, settings.cache_dir / LEARNED_FILE)
-        await cache.store_judging(model.endpoint.url, model.endpoint.model, found)
+        async with open_state(settings) as shared:
+            cache = await asyncio.to_thread(CapabilityCache, shared.endpoints)
+            await cache.store_judging(model.endpoint.url, model.endpoint.model, found)
     return 0
 
 

@@ -4,8 +4,7 @@ import asyncio
 import difflib
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -140,7 +139,7 @@ async def _list(settings: "Settings", *, as_json: bool) -> int:
         off = f"All MCP servers are disabled: {disabled}." if disabled else ""
         _print_lines(settings, ["[]" if as_json else off or NO_SERVERS])
         return 0
-    from maniple.capabilities.mcp import open_one_by_one, pins_folder
+    from maniple.capabilities.mcp import open_one_by_one
 
     silence_server_logs()
     async with open_one_by_one(settings, names) as servers:
@@ -154,13 +153,12 @@ async def _list(settings: "Settings", *, as_json: bool) -> int:
         )
     else:
         for state in states:
-            first = settings.mcp.trust == "first_use"
-            _print_lines(settings, _server_lines(state, settings, pins_folder(settings), first_use=first))
+            await _print_server(settings, state, first_use=settings.mcp.trust == "first_use")
     return 1 if any(state.unavailable_reason for state in states) else 0
 
 
 async def _test(settings: "Settings", server: str, tool: str, arguments: str) -> int:
-    from maniple.capabilities.mcp import open_one_by_one, pins_folder
+    from maniple.capabilities.mcp import open_one_by_one
 
     given = _parse_arguments(arguments)
     _require_enabled(settings, server)
@@ -168,7 +166,7 @@ async def _test(settings: "Settings", server: str, tool: str, arguments: str) ->
     async with open_one_by_one(settings, [server]) as servers:
         state = servers.states()[0]
         if not tool or state.unavailable_reason:
-            _print_lines(settings, _server_lines(state, settings, pins_folder(settings), first_use=True))
+            await _print_server(settings, state, first_use=True)
             return 1 if state.unavailable_reason else 0
         return await _call_tool(settings, servers, state, tool, given)
 
@@ -189,17 +187,18 @@ async def _call_tool(
 
 
 async def _accept(settings: "Settings", server: str, *, yes: bool) -> int:
-    from maniple.capabilities.mcp import open_one_by_one, pins_folder
+    from maniple.capabilities.mcp import open_one_by_one
     from maniple.errors import McpError
     from maniple.mcp import PinStore
+    from maniple.store.shared_state import open_state
 
     _require_enabled(settings, server)
     silence_server_logs()
-    async with open_one_by_one(settings, [server]) as servers:
+    async with open_state(settings) as shared, open_one_by_one(settings, [server]) as servers:
         state = servers.states()[0]
         if state.unavailable_reason:
             raise McpError(f"{server} is unreachable: {state.unavailable_reason}")
-        pins = PinStore(pins_folder(settings))
+        pins = PinStore(shared.accepted_tools)
         accepted = await asyncio.to_thread(pins.of, server)
         changes = list(_change_lines(state, accepted))
         _print_lines(settings, changes or [f"The tools of {server} have not changed."])
@@ -207,8 +206,8 @@ async def _accept(settings: "Settings", server: str, *, yes: bool) -> int:
             return 0
         if not yes and not await asyncio.to_thread(typer.confirm, f"Accept these tools of {server}?"):
             return 1
-    # What was shown, even if the server has sent changes since.
-    await asyncio.to_thread(pins.accept, server, [tool.definition for tool in state.tools])
+        # What was shown, even if the server has sent changes since.
+        await asyncio.to_thread(pins.accept, server, [tool.definition for tool in state.tools])
     _print_lines(settings, [f"Accepted {len(state.tools)} tools of {server}."])
     return 0
 
@@ -276,8 +275,8 @@ def login_to_server(
 ) -> None:
     """Log in to an MCP server that has auth: oauth, in a browser on this machine.
 
-    The token is stored in data_dir, readable only for you, and refreshed automatically. A running
-    team connects within a minute.
+    The token is stored in data_dir, readable only for you, or encrypted in PostgreSQL, and refreshed
+    automatically. Running teams connect within seconds.
 
     \b
     Examples:
@@ -307,9 +306,9 @@ async def _login(settings: "Settings", name: str, *, opens: bool) -> int:
         )
     if find_spec("mcp") is None:
         raise McpError(f"MCP servers need a package that is not installed. Run {installing('mcp')}.")
-    from maniple.capabilities.mcp import logins_folder
     from maniple.mcp import LoginStore
     from maniple.mcp.http_transport import log_in
+    from maniple.store.shared_state import open_state
 
     async def show(address: str) -> None:
         print(f"Open this address to log in:\n{escape_invisible(address)}", flush=True)
@@ -319,7 +318,8 @@ async def _login(settings: "Settings", name: str, *, opens: bool) -> int:
             await asyncio.to_thread(webbrowser.open, address)
 
     silence_server_logs()
-    await log_in(name, server, LoginStore(logins_folder(settings)), show)
+    async with open_state(settings) as shared:
+        await log_in(name, server, LoginStore(shared.logins), show)
     print(f"Logged in to {name}.")
     return 0
 
@@ -333,18 +333,24 @@ def silence_server_logs() -> None:
 _LINE_CHARACTERS = 100
 
 
-def _server_lines(
-    state: "ServerState", settings: "Settings", pins: Path, *, first_use: bool
-) -> Iterator[str]:
-    """Yield lines about a server and its tools; with `first_use` new tools need no approval."""
+async def _print_server(settings: "Settings", state: "ServerState", *, first_use: bool) -> None:
     from maniple.mcp import PinStore
+    from maniple.store.shared_state import open_state
 
+    async with open_state(settings) as shared:
+        accepted = await asyncio.to_thread(PinStore(shared.accepted_tools).of, state.name)
+    _print_lines(settings, _server_lines(state, settings, accepted.keys(), first_use=first_use))
+
+
+def _server_lines(
+    state: "ServerState", settings: "Settings", known: Container[str], *, first_use: bool
+) -> Iterator[str]:
+    """Yield lines about a server and its tools; with `first_use` unknown tools need no approval."""
     if state.unavailable_reason:
         yield f"✘ {state.name} ({state.transport}): {state.unavailable_reason}"
         return
     workers = [one for one in settings.team.workers if state.name in settings.mcp.servers_of(one)]
     yield f"✔ {state.name} ({state.transport}), for: {', '.join(workers) or 'no agent; set mcp.workers'}"
-    known = PinStore(pins).of(state.name)
     for tool in state.tools:
         is_new = tool.definition.name not in known
         mark = "  " if not tool.unavailable_reason or (is_new and first_use) else "! "

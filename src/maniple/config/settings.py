@@ -5,12 +5,13 @@
 `maniple.config.sources.ALIASES`).
 """
 
+from base64 import urlsafe_b64decode
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from platformdirs import user_cache_path, user_data_path
-from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
+from pydantic import Field, PrivateAttr, SecretStr, ValidationInfo, field_validator, model_validator
 
 from maniple.config.mcp_settings import McpSettings, prefix_of
 from maniple.config.model_settings import EmbeddedSettings, ModelsSettings
@@ -33,7 +34,7 @@ from maniple.config.team_settings import (
     ToolSettings,
     check_known,
 )
-from maniple.config.values import Section, UserPath
+from maniple.config.values import OptionalSecret, Section, UserPath
 from maniple.config.web_settings import (
     BrowserSettings,
     FetchSettings,
@@ -42,6 +43,9 @@ from maniple.config.web_settings import (
     SuffixOrType,
 )
 from maniple.redaction import Redactor
+
+SECRET_KEY_BYTES = 32
+_MAKE_KEY = "set what `openssl rand -base64 32` prints"
 
 
 class Settings(Section):
@@ -79,6 +83,13 @@ class Settings(Section):
 
     It may be deleted at any time.
     """
+    secret_key: OptionalSecret = None
+    """With `store.backend: postgres`, encrypts logins at MCP servers: 32 bytes in base64.
+
+    `openssl rand -base64 32` makes one. All processes need the same.
+    """
+    former_secret_key: OptionalSecret = None
+    """Decrypts what a former `secret_key` has encrypted; it is encrypted again when it is next written."""
     _notices: tuple[str, ...] = PrivateAttr(())
     _origin: SettingsOrigin = PrivateAttr(default_factory=SettingsOrigin)
 
@@ -102,6 +113,28 @@ class Settings(Section):
             )
         return self
 
+    @field_validator("secret_key", "former_secret_key")
+    @classmethod
+    def _is_a_key(cls, key: SecretStr | None) -> SecretStr | None:
+        try:
+            if key is None or len(urlsafe_b64decode(key.get_secret_value())) == SECRET_KEY_BYTES:
+                return key
+        except ValueError:
+            pass
+        raise ValueError(f"this is not {SECRET_KEY_BYTES} bytes in base64; {_MAKE_KEY}")
+
+    @model_validator(mode="after")
+    def _stored_logins_are_encrypted(self) -> "Settings":
+        servers = [
+            name for name, one in self.mcp.servers.items() if one.auth is not None and not one.disabled
+        ]
+        if servers and self.store.backend == "postgres" and self.secret_key is None:
+            raise ValueError(
+                f"the login at the MCP server {servers[0]} is stored encrypted in PostgreSQL, which takes a "
+                f"key; {_MAKE_KEY}, for all processes the same, as MANIPLE_SECRET_KEY"
+            )
+        return self
+
     @model_validator(mode="before")
     @classmethod
     def _takes_mcp_servers_as_they_are_written_elsewhere(cls, values: Any) -> Any:
@@ -120,6 +153,12 @@ class Settings(Section):
                 server = name.partition("__")[0]
                 raise ValueError(f"runs.approval names {name}, but mcp.servers does not have {server}")
         return self
+
+    @property
+    def secret_keys(self) -> tuple[str, ...]:
+        """The keys for what is stored encrypted: the first encrypts, each decrypts."""
+        keys = (self.secret_key, self.former_secret_key)
+        return tuple(key.get_secret_value() for key in keys if key is not None)
 
     @property
     def own_tool_names(self) -> tuple[str, ...]:

@@ -8,19 +8,19 @@ tests features by short calls instead. `models.*.capabilities` in the settings o
 
 import asyncio
 import json
-import threading
+import logging
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage
 from langchain_core.runnables import Runnable
 
-from maniple.errors import ModelError
+from maniple.errors import ModelError, StoreError
 from maniple.llms.judge_measurements import JudgeMeasurement
+from maniple.shared_texts import CAPABILITIES, SharedTexts
 
 Feature = Literal[
     "tools",
@@ -81,6 +81,8 @@ _UNTIL_KNOWN: Mapping[Feature, bool] = {
 }
 _WITHOUT_DEFAULT = ("max_completion_tokens", "unopened_thoughts")
 """Features whose default depends on the endpoint."""
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -148,15 +150,16 @@ def capabilities_of(model: Runnable[Any, Any]) -> Capabilities:
 
 
 class CapabilityCache:
-    """A small JSON file: `{"URL MODEL": {"at": seconds, "features": {name: bool}, "judge": measurement}}`.
+    """The text `name` of `texts`: `{"URL MODEL": {"at": seconds, "features": {…}, "judge": measurement}}`.
 
-    A file that cannot be read or written is no error; it only costs a few repeated calls.
+    `features` has a boolean for each name. A text that cannot be read or written is no error; it only costs a
+    few repeated calls. The constructor blocks.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._entries = _fresh_entries(_read_cache(path))
-        self._writing = threading.Lock()
+    def __init__(self, texts: SharedTexts, name: str = CAPABILITIES) -> None:
+        self._texts = texts
+        self._name = name
+        self._entries = _fresh_entries(self._read())
 
     def of(self, url: str, model: str) -> dict[str, bool]:
         """Return the known features of a model at an endpoint."""
@@ -168,7 +171,7 @@ class CapabilityCache:
         return JudgeMeasurement.of(self._entries.get(f"{url} {model}", {}).get("judge"))
 
     def store(self, url: str, model: str, features: Mapping[str, bool]) -> asyncio.Future[None]:
-        """Store learned features; the returned future is done when they are on disk."""
+        """Store learned features; the returned future is done when they are."""
         known = {**self.of(url, model), **features}
         return self._store(f"{url} {model}", {"at": time.time(), "features": known})
 
@@ -181,19 +184,21 @@ class CapabilityCache:
         return asyncio.get_running_loop().run_in_executor(None, self._write, name, dict(values))
 
     def _write(self, name: str, values: Mapping[str, Any]) -> None:
-        # What another process has stored meanwhile stays.
-        with self._writing:
-            entries = _fresh_entries(_read_cache(self._path))
-            entries[name] = {**entries.get(name, {}), **values}
-            _write_cache(self._path, json.dumps(entries, indent=1))
+        try:
+            # What others have stored meanwhile stays.
+            with self._texts.locked(self._name):
+                entries = _fresh_entries(self._read())
+                entries[name] = {**entries.get(name, {}), **values}
+                self._texts.write(self._name, json.dumps(entries, indent=1))
+        except StoreError as error:
+            _LOG.debug("What a call has shown of an endpoint is not stored: %s", error)
 
-
-def _read_cache(path: Path) -> dict[str, dict]:
-    try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return entries if isinstance(entries, dict) else {}
+    def _read(self) -> dict[str, dict]:
+        try:
+            entries = json.loads(self._texts.read(self._name) or "{}")
+        except (StoreError, ValueError):
+            return {}
+        return entries if isinstance(entries, dict) else {}
 
 
 def _fresh_entries(entries: dict[str, dict]) -> dict[str, dict]:
@@ -216,16 +221,6 @@ def _is_fresh(at: object, seconds: float) -> bool:
     # Entries from the future were written with a wrong clock and would never expire.
     now = time.time()
     return isinstance(at, int | float) and now - seconds < at < now + seconds
-
-
-def _write_cache(path: Path, text: str) -> None:
-    part = path.with_suffix(".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError:
-        return
 
 
 _SCHEMA = {

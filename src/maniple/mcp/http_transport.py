@@ -2,10 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -36,10 +35,11 @@ from maniple.egress.bounded_responses import (
     response_hook,
 )
 from maniple.egress.environment_transport import EnvironmentTransport
-from maniple.errors import McpError
+from maniple.errors import ConfigError, McpError, StoreError
+from maniple.locks import held_lock
 from maniple.mcp.stdio import describe_error
-from maniple.private_files import private_draft
 from maniple.redaction import Redactor
+from maniple.shared_texts import SharedTexts
 
 MAX_MESSAGE_BYTES = 8_000_000
 """The limit of one message. For the older SSE transport, the SDK's own limit is 1 MiB."""
@@ -48,6 +48,8 @@ _FAREWELL_SECONDS = 2.0
 # The SDK limits each event of a stream, which may last as long as the session.
 _BOUNDS = ResponseBounds(max_bytes=MAX_MESSAGE_BYTES, max_stream_bytes=None, stream_seconds=None)
 _SILENCE_SECONDS = 3_600.0  # a stream may be idle for long; calls have their own timeouts
+_LOGIN_TIMEOUT = httpx2.Timeout(_CONNECT_SECONDS)
+"""For each request to an authorization server."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -76,13 +78,16 @@ class _StoredLogin(BaseModel):
 
 
 class OAuthLogin(OAuthClientProvider):
-    """The OAuth login at one server: a new one with a `user`, else the one stored in `file`.
+    """The OAuth login at one server: a new one with a `user`, else the one stored in `texts` under `name`.
 
     `is_needed` is set if the server rejects the stored login. Without a `user`, no login is then attempted:
     the login address comes from the server, so a user must see it first.
+
+    Other processes use the same login. A refresh token may be valid only once, so whoever refreshes holds the
+    lock of the login from before it reads the tokens until the new ones are stored.
     """
 
-    def __init__(self, name: str, url: str, file: Path, user: InteractiveUser | None = None) -> None:
+    def __init__(self, name: str, url: str, texts: SharedTexts, user: InteractiveUser | None = None) -> None:
         metadata = OAuthClientMetadata(
             client_name="maniple",
             redirect_uris=[AnyUrl(user.callback if user else _NOWHERE)],
@@ -90,7 +95,10 @@ class OAuthLogin(OAuthClientProvider):
         )
         shows, comes = (user.show, user.come_back) if user else (None, None)
         super().__init__(url, metadata, _Storage(self), shows, comes)
-        self._name, self._url, self._file, self._person = name, url, file, user
+        self._name, self._url, self._texts, self._person = name, url, texts, user
+        self._key = prefix_of(name)
+        self._refreshing = AsyncExitStack()
+        """Holds the lock during a refresh."""
         self.is_needed = False
 
     @property
@@ -112,13 +120,26 @@ class OAuthLogin(OAuthClientProvider):
         if stored is None:
             self.is_needed = True
             raise McpError(self.login_hint)
+        self._use(stored)
+
+    def _use(self, stored: _StoredLogin) -> None:
         context = self.context
         context.current_tokens, context.client_info = stored.tokens, stored.client
         context.token_expiry_time = stored.expires_at
         context.oauth_metadata, context.protected_resource_metadata = stored.metadata, stored.resource
 
     async def save(self) -> None:
-        """Store the login, if it is complete; raises `McpError` if the file cannot be written."""
+        """Store the login, if it is complete; raises `McpError` if it cannot be stored.
+
+        Who refreshes has the lock already; a person's login waits for a refresh, to replace its tokens.
+        """
+        if self._person is None:
+            await self._store()
+            return
+        async with self._lock():
+            await self._store()
+
+    async def _store(self) -> None:
         context = self.context
         if context.current_tokens is None or context.client_info is None:
             return
@@ -130,55 +151,102 @@ class OAuthLogin(OAuthClientProvider):
             metadata=context.oauth_metadata,
             resource=context.protected_resource_metadata,
         )
-        await asyncio.to_thread(self._write, stored)
+        with _store_errors():
+            await asyncio.to_thread(self._texts.write, self._key, stored.model_dump_json())
 
     async def _initialize(self) -> None:
-        # The SDK's own method does not restore the expiry of the tokens and where they are refreshed.
-        if self._person is None:
+        """Load the login, and take its lock if this process has to refresh it.
+
+        Called before each request, because `_initialized` is never set. One request at a time is here.
+        """
+        if self._person is not None:
+            return
+        if self.context.current_tokens is None:
             await self.load()
-        self._initialized = True
+        if self._must_refresh():
+            await self._refreshing.enter_async_context(self._lock())
+            await self.load()
+            if not self._must_refresh():  # another process has done it
+                await self._refreshing.aclose()
+
+    async def _handle_refresh_response(self, response: httpx2.Response) -> bool:
+        try:
+            return await super()._handle_refresh_response(response)
+        finally:
+            await self._refreshing.aclose()
+
+    def _must_refresh(self) -> bool:
+        return not self.context.is_token_valid() and self.context.can_refresh_token()
+
+    @asynccontextmanager
+    async def _lock(self) -> AsyncIterator[None]:
+        with _store_errors():
+            async with held_lock(self._texts.locked(self._key)):
+                yield
 
     async def _auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         flow = super()._auth_flow(request)
         try:
             outgoing = await anext(flow)
             while True:
+                if outgoing is not request:  # about the login: nobody else may refresh it meanwhile
+                    outgoing.extensions.setdefault("timeout", _LOGIN_TIMEOUT.as_dict())
                 response = yield outgoing
                 if self._person is None and outgoing is request and _is_refused(response):
-                    self.is_needed = True
-                    raise McpError(self.login_hint)
+                    if await self._load_newer():
+                        self._add_auth_header(request)
+                        response = yield request
+                    if _is_refused(response):
+                        self.is_needed = True
+                        raise McpError(self.login_hint)
                 outgoing = await flow.asend(response)
         except StopAsyncIteration:
             return
         finally:
             await flow.aclose()
+            await self._refreshing.aclose()
+
+    async def _load_newer(self) -> bool:
+        """Load the stored login if another process, or a person, has replaced it; return whether so."""
+        used = self.context.current_tokens
+        stored = await asyncio.to_thread(self._read)
+        if stored is None or (used is not None and stored.tokens == used):
+            return False
+        self._use(stored)
+        return self.context.is_token_valid()
 
     def _read(self) -> _StoredLogin | None:
+        with _store_errors():
+            text = self._texts.read(self._key)
         try:
-            with self._file.open("rb") as file:
-                stored = _StoredLogin.model_validate_json(file.read(_MAX_BYTES))
-        except (OSError, ValidationError):
+            stored = _StoredLogin.model_validate_json(text) if text is not None else None
+        except ValidationError:
             return None
-        return stored if stored.url == self._url else None
+        return stored if stored is not None and stored.url == self._url else None
 
-    def _write(self, stored: _StoredLogin) -> None:
-        try:
-            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with private_draft(self._file) as draft:
-                draft.write_text(stored.model_dump_json(), encoding="utf-8")
-        except OSError as error:
-            raise McpError(f"{self._file} cannot be written: {error.strerror}") from error
+
+@contextmanager
+def _store_errors() -> Iterator[None]:
+    try:
+        yield
+    except (ConfigError, StoreError) as error:
+        raise McpError(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
 class LoginStore:
-    """The folder with one file for each server that a user has logged in to."""
+    """The logins at servers, each a text of its own."""
 
-    folder: Path
+    texts: SharedTexts
 
     def of(self, name: str, url: str, user: InteractiveUser | None = None) -> OAuthLogin:
         """Return the login at a server."""
-        return OAuthLogin(name, url, self.folder / f"{prefix_of(name)}.json", user)
+        return OAuthLogin(name, url, self.texts, user)
+
+    def stamp(self, name: str) -> Hashable:
+        """Return what changes whenever the login at a server does. Blocks. Raises `McpError`."""
+        with _store_errors():
+            return self.texts.stamp(prefix_of(name))
 
 
 @asynccontextmanager
@@ -291,7 +359,6 @@ class _Tokens:
         self._client = client_info
 
 
-_MAX_BYTES = 1_000_000
 _NOWHERE = "http://127.0.0.1/callback"
 
 

@@ -1,4 +1,4 @@
-"""The accepted tools of MCP servers, by the hash of their definitions: one JSON file for each server.
+"""The accepted tools of MCP servers, by the hash of their definitions: one JSON text for each server.
 
 Models read the descriptions of tools. A trusted server may change the description of a tool later ("rug
 pull"). A changed tool is not used until the user has accepted it. The limits of one server do not affect
@@ -6,26 +6,23 @@ others.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from maniple.config.mcp_settings import prefix_of
-from maniple.errors import McpError
-from maniple.locks import file_lock_within
+from maniple.errors import McpError, StoreError
 from maniple.mcp.tool_definitions import ToolDefinition
-from maniple.private_files import private_draft
+from maniple.shared_texts import SharedTexts
 
 MAX_PINNED_TOOLS = 400
-"""The limit of one server, including removed tools, so that renaming tools does not grow the file."""
+"""The limit of one server, including removed tools, so that renaming tools does not grow its text."""
 MAX_PIN_BYTES = 8_000_000
-"""The limit of one server's file."""
-_LOCK_SECONDS = 10.0
+"""The limit of one server's text."""
 
 Trust = Literal["first_use", "accepted"]
-PinStamp = tuple[int, int]
+PinStamp = Hashable
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +35,23 @@ class ToolPin:
 
 
 class PinStore:
-    """The accepted tools, stored in `folder`.
+    """The accepted tools, stored in `texts`.
 
-    Each method blocks, and raises `McpError` if a file cannot be used.
+    Each method blocks, and raises `McpError` if a text cannot be used.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, texts: SharedTexts) -> None:
+        self._texts = texts
 
     def stamp(self, server: str) -> PinStamp:
         """Return a stamp that changes when the stored tools of a server change."""
-        try:
-            found = self._file(server).stat()
-        except OSError:
-            return 0, 0
-        return found.st_mtime_ns, found.st_ino
+        with _store_errors():
+            return self._texts.stamp(prefix_of(server))
 
     def judge(self, server: str, tools: Iterable[ToolDefinition], trust: Trust) -> dict[str, str]:
         """Return why tools may not be used, by name.
 
-        With `first_use`, unknown tools are accepted, within the limits of the file.
+        With `first_use`, unknown tools are accepted, within the limits of the text.
         """
         # Without `first_use` nothing is written, so no lock is needed.
         with self._lock(server) if trust == "first_use" else nullcontext():
@@ -94,47 +88,34 @@ class PinStore:
             name: ToolPin(one["digest"], one["description"], one["schema"]) for name, one in found.items()
         }
 
-    def _file(self, server: str) -> Path:
-        return self._folder / f"{prefix_of(server)}.json"
-
     @contextmanager
     def _lock(self, server: str) -> Iterator[None]:
-        """Lock the file of a server against other threads and processes within the body."""
-        lock = self._file(server).with_suffix(".lock")
-        try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with file_lock_within(lock, _LOCK_SECONDS):
-                yield
-        except TimeoutError as error:
-            raise McpError(f"Another process holds the lock {lock}. Try again when it has ended.") from error
-        except OSError as error:
-            raise McpError(f"{lock} cannot be written: {error.strerror}") from error
+        """Lock the text of a server against other threads and processes within the body."""
+        with _store_errors(), self._texts.locked(prefix_of(server)):
+            yield
 
     def _read(self, server: str) -> dict[str, Any]:
-        path = self._file(server)
-        try:
-            with path.open("rb") as file:
-                known = json.loads(file.read(2 * MAX_PIN_BYTES))
-            sound = all(map(_is_pin, known.values()))
-        except FileNotFoundError:
+        name = prefix_of(server)
+        with _store_errors():
+            text = self._texts.read(name)
+        if text is None:
             return {}
-        except (OSError, ValueError, RecursionError, AttributeError) as error:
-            raise _damaged(path, error) from error
+        try:
+            known = json.loads(text)
+            sound = all(map(_is_pin, known.values()))
+        except (ValueError, RecursionError, AttributeError) as error:
+            raise _damaged(self._texts.describe(name), error) from error
         if not sound:
-            raise _damaged(path, "it has invalid entries")
+            raise _damaged(self._texts.describe(name), "it has invalid entries")
         return known
 
     def _write(self, server: str, known: Mapping[str, Any]) -> None:
-        path = self._file(server)
-        try:
-            with private_draft(path) as draft:
-                draft.write_text(json.dumps(known, ensure_ascii=True, indent=1), encoding="utf-8")
-        except OSError as error:
-            raise McpError(f"{path} cannot be written: {error.strerror}") from error
+        with _store_errors():
+            self._texts.write(prefix_of(server), json.dumps(known, ensure_ascii=True, indent=1))
 
 
 class _Room:
-    """The remaining space in a server's file, and the tools that were added."""
+    """The remaining space in a server's text, and the tools that were added."""
 
     def __init__(self, known: Mapping[str, Any]) -> None:
         self._names = MAX_PINNED_TOOLS - len(known)
@@ -154,10 +135,18 @@ class _Room:
         return ""
 
 
-def _damaged(path: Path, why: object) -> McpError:
+@contextmanager
+def _store_errors() -> Iterator[None]:
+    try:
+        yield
+    except StoreError as error:
+        raise McpError(str(error)) from error
+
+
+def _damaged(place: str, why: object) -> McpError:
     # An empty start would accept changed tools as unknown ones.
     return McpError(
-        f"{path}, which stores the accepted MCP tools, cannot be read ({why}). "
+        f"{place}, which stores the accepted MCP tools, cannot be read ({why}). "
         "Restore it, or remove it and check every tool again: maniple mcp list."
     )
 

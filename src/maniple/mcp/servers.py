@@ -4,7 +4,7 @@ import asyncio
 import logging
 import math
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -43,7 +43,7 @@ from maniple.mcp.stdio import (
 from maniple.mcp.tool_definitions import ToolDefinition, ToolListing, ToolNames, read_listing
 
 _LOOK_SECONDS = 2.0
-"""The interval of checks whether the user has accepted tools."""
+"""The interval of checks whether the user has accepted tools or logged in, here or on another node."""
 _MAX_GONE = 200
 """The number of removed tools of a server that stay known, the latest ones."""
 
@@ -68,6 +68,7 @@ class ServerConnection:
         self._logins = logins
         self._login: OAuthLogin | None = None
         self._client: Client | None = None
+        self._login_changed = asyncio.Event()
         self._changed = asyncio.Event()
         self._is_current = asyncio.Event()
         """Set while no change since the last listing is known."""
@@ -95,8 +96,14 @@ class ServerConnection:
             self.wait_for_first_attempts.set()
             if asyncio.get_running_loop().time() - began > _SOUND_SECONDS:
                 delay = _FIRST_DELAY_SECONDS
-            await asyncio.sleep(delay * random.uniform(0.75, 1.25))
+            self._login_changed.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._login_changed.wait(), delay * random.uniform(0.75, 1.25))
             delay = min(2 * delay, _MAX_DELAY_SECONDS)
+
+    def notice_login(self) -> None:
+        """Connect at once if the connection waits for its next attempt: a user may have logged in."""
+        self._login_changed.set()
 
     async def call(self, tool: str, arguments: Mapping[str, Any], timeout_seconds: float) -> ToolOutcome:
         """Call a tool by its name at the server; if the caller is cancelled, the server is notified.
@@ -284,7 +291,8 @@ class _Server:
     listing: ToolListing = field(default_factory=ToolListing)
     tools: dict[str, RemoteTool] = field(default_factory=dict)
     """By the names at the server; removed tools come first."""
-    stamp: PinStamp = (0, 0)
+    stamp: PinStamp = None
+    login_stamp: Hashable = None
     listing_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -296,6 +304,7 @@ class McpServers:
     ) -> None:
         self._settings = settings
         self._pins = pins
+        self._logins = logins
         self._names = ToolNames()
         self._by_name: dict[str, RemoteTool] = {}
         self._servers = {
@@ -367,7 +376,18 @@ class McpServers:
             while True:
                 await asyncio.sleep(_LOOK_SECONDS)
                 for name, one in self._servers.items():
-                    await self._check_accepted(name, one)
+                    with suppress(McpError):  # the database is away; the next check follows
+                        await self._check_login(name, one)
+                        await self._check_accepted(name, one)
+
+    async def _check_login(self, name: str, server: _Server) -> None:
+        """Connect to a server if the login at it has changed."""
+        if server.settings.auth is None:
+            return
+        stamp = await asyncio.to_thread(self._logins.stamp, name)
+        if stamp != server.login_stamp:
+            server.login_stamp = stamp
+            server.connection.notice_login()
 
     async def _check_accepted(self, name: str, server: _Server) -> None:
         """Check the tools of a server again if its accepted tools have changed."""

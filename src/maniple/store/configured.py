@@ -202,7 +202,7 @@ def misplaced_folders(settings: Settings) -> list[tuple[Path, Path]]:
 
 def require_postgres_driver() -> None:
     """Raise `Unavailable` unless the packages of the extra `postgres` are installed."""
-    packages = ("psycopg", "psycopg_pool", "langgraph.checkpoint.postgres")
+    packages = ("psycopg", "psycopg_pool", "langgraph.checkpoint.postgres", "cryptography")
     if missing := [name for name in packages if find_spec(name) is None]:
         raise Unavailable(
             f"store.backend is postgres, and {missing[0]} is not installed.",

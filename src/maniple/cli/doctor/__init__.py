@@ -36,6 +36,7 @@ from maniple.cli.doctor.model_checks import (
     check_judge,
     check_local_model,
     configured_models,
+    read_capabilities,
     show_learned,
 )
 from maniple.cli.doctor.repairs import ask_on_terminal, repair
@@ -131,8 +132,8 @@ async def _check_all(settings: Settings, *, build: bool) -> list[CheckResult]:
 async def _check_models(settings: Settings) -> list[CheckResult]:
     """Check the model that would answer: an endpoint, else a local server, else the embedded model."""
     if configured_models(settings):
-        learned = await asyncio.to_thread(show_learned, settings)
-        judge = await asyncio.to_thread(check_judge, settings)
+        cache = await asyncio.to_thread(read_capabilities, settings)
+        learned, judge = show_learned(settings, cache), check_judge(settings, cache)
         found = [*await check_endpoints(settings), *learned, *([judge] if judge else [])]
         return [*found, *_check_embedded(settings, needed=False)]
     if settings.origin.skips_models:

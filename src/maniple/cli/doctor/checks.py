@@ -298,7 +298,23 @@ async def check_database(settings: Settings) -> Sequence[CheckResult]:
         return [CheckResult("database", "problem", error.reason, error.remedy)]
     except StoreError as error:
         return [CheckResult("database", "problem", str(error), "Correct store in conf.yaml or .env.")]
-    return [CheckResult("database", "ok", f"{describe_database(settings)} has the schema of this version")]
+    detail = f"{describe_database(settings)} has the schema of this version"
+    return [CheckResult("database", "ok", detail), *await asyncio.to_thread(_check_logins, settings)]
+
+
+def _check_logins(settings: Settings) -> list[CheckResult]:
+    """Check that this node can read the stored logins at MCP servers."""
+    from maniple.store.shared_state import open_shared_state
+
+    findings: list[CheckResult] = []
+    with open_shared_state(settings) as state:
+        for name in state.logins.names():
+            try:
+                state.logins.read(name)
+            except (ConfigError, StoreError) as error:
+                remedy = f"Or run: maniple mcp login {name}"
+                findings.append(CheckResult("secret_key", "problem", str(error), remedy))
+    return findings
 
 
 def check_folders(settings: Settings) -> Sequence[CheckResult]:

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import httpx
 
 from maniple.agents.claim_judge import name_prompt
-from maniple.agents.team_models import LEARNED_FILE, open_models
+from maniple.agents.team_models import open_models
 from maniple.cli.doctor.checks import CheckResult, CheckStatus
 from maniple.config import ModelSettings, Settings
 from maniple.config.model_providers import Provider, provider_named
 from maniple.config.sources import MODEL_PREFIXES
 from maniple.egress.bounded_responses import ResponseRefused
 from maniple.egress.environment_proxies import EnvironmentProxies
-from maniple.errors import ConfigError, ManipleError, ModelError
+from maniple.errors import ConfigError, ManipleError, ModelError, Unavailable
 from maniple.llms.capabilities import CapabilityCache, Feature, probe
 from maniple.llms.embedded import Progress, find_local_server
 from maniple.llms.embeddings import EndpointEmbedder
@@ -28,6 +28,7 @@ from maniple.llms.model_listing import (
     read_model_names,
 )
 from maniple.llms.providers import base_url_of, make_model, name_endpoint
+from maniple.store.shared_state import open_shared_state, state_files
 from maniple.types import LLM_TYPES, LLMType
 
 _EMBEDDING = "models.embedding"
@@ -74,9 +75,17 @@ def _endpoints(settings: Settings) -> Iterator[tuple[ModelSettings, EndpointSett
             yield fallback, EndpointSetting(f"{setting}.fallbacks[{position}]", "", is_required=False)
 
 
-def show_learned(settings: Settings) -> list[CheckResult]:
-    """Return what real calls have shown of each endpoint. Blocks on disk."""
-    cache = CapabilityCache(settings.cache_dir / LEARNED_FILE)
+def read_capabilities(settings: Settings) -> CapabilityCache:
+    """Return what calls have shown of endpoints. Blocks on disk, or on PostgreSQL."""
+    try:
+        with open_shared_state(settings) as state:
+            return CapabilityCache(state.endpoints)
+    except Unavailable:  # `check_database` says why
+        return CapabilityCache(state_files(settings).endpoints)
+
+
+def show_learned(settings: Settings, cache: CapabilityCache) -> list[CheckResult]:
+    """Return what real calls have shown of each endpoint."""
     findings = []
     for model, setting in _endpoints(settings):
         url = name_endpoint(model, setting.setting, setting.env_prefix).url
@@ -88,14 +97,13 @@ def show_learned(settings: Settings) -> list[CheckResult]:
     return findings
 
 
-def check_judge(settings: Settings) -> CheckResult | None:
-    """Return which model judges claims, or why none does; None if no model is configured. Blocks on disk."""
+def check_judge(settings: Settings, cache: CapabilityCache) -> CheckResult | None:
+    """Return which model judges claims, or why none does; None if no model is configured."""
     evidence = settings.evidence
     by_type = dict(configured_models(settings))
     model = by_type.get(evidence.llm) or next(iter(by_type.values()), None)
     if model is None:
         return None
-    cache = CapabilityCache(settings.cache_dir / LEARNED_FILE)
     objections = {one.model: _find_objection(cache, one, evidence.llm) for one in _with_fallbacks(model)}
     objection = next((f"{name}: {why}" for name, why in objections.items() if why), "")
     url = name_endpoint(model, f"models.{evidence.llm}", MODEL_PREFIXES[evidence.llm]).url
