@@ -1,15 +1,16 @@
 """The installed LangGraph does what maniple takes for granted beyond LangGraph's public interface."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from importlib.metadata import version
 from typing import Any, Literal
 
 import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.config import get_config
+from langgraph.config import get_config, get_stream_writer
 from langgraph.func import task
 from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.stream import ProtocolEvent, StreamTransformer
 from langgraph.types import Command, Interrupt, interrupt
 
 from maniple import langgraph_internals as internals
@@ -183,3 +184,43 @@ async def test_a_result_that_a_call_stores_itself_is_not_computed_again(nested: 
     assert [one.partition(":")[0] for one in calls] == ["compute"], broken(
         "checkpoint_ns", "its last part is not the name of the current task"
     )
+
+
+@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
+async def test_a_nested_graph_sends_parts_to_the_stream_of_typed_events_around_it() -> None:
+    class Custom(StreamTransformer):
+        required_stream_modes = ("custom",)
+
+        def init(self) -> dict[str, Any]:
+            return {}
+
+        def process(self, event: ProtocolEvent) -> bool:
+            return True
+
+    seen: list[bool] = []
+
+    async def report(state: MessagesState) -> None:
+        given = get_config().get("configurable", {})
+        seen.append(internals.streams_events(given))
+        if internals.takes_custom_parts(given):
+            internals.send_custom_part(given, "a part")
+
+    graph: Any = graph_of(graph_of(report, None), None)
+    await graph.ainvoke({"messages": []})
+    async with await graph.astream_events({"messages": []}, version="v3", transformers=[Custom]) as run:
+        parts = [event["params"]["data"] async for event in run if event["method"] == "custom"]
+    assert seen == [False, True], broken(internals.STREAMS_EVENTS, "it does not mark a stream of version 3")
+    assert parts == ["a part"], broken(internals.STREAM, "it does not take the parts of a nested graph")
+    (part,) = [one async for one in stream_of_one_part()]
+    assert {**internals.make_custom_part("a part"), "ns": part["ns"]} == part, broken(
+        "custom", "a part of a stream has another form"
+    )
+
+
+async def stream_of_one_part() -> AsyncGenerator[Any]:
+    async def report(state: MessagesState) -> None:
+        get_stream_writer()("a part")
+
+    compiled = graph_of(report, None)
+    async for part in compiled.astream({"messages": []}, stream_mode=["custom"], version="v2"):
+        yield part

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from maniple.graph import RunOptions, State, Team, build_graph
     from maniple.llms import ChatModels
     from maniple.llms.embedded import Progress
+    from maniple.runs.stream_events import TeamResult, TeamTransformer, report_stream_events
     from maniple.runs.turn import stream_run
 
 # Resolved at first use: the agent framework takes a second to import, which `maniple --help` need not pay.
@@ -57,12 +58,15 @@ _HOMES = {
     "Settings": "maniple.config",
     "State": "maniple.graph",
     "Team": "maniple.graph",
+    "TeamResult": "maniple.runs.stream_events",
+    "TeamTransformer": "maniple.runs.stream_events",
     "ToolFailure": "maniple.errors",
     "Unavailable": "maniple.errors",
     "build_graph": "maniple.graph",
     "load_settings": "maniple.config",
     "open_browser": "maniple.browser",
     "open_team": "maniple.app",
+    "report_stream_events": "maniple.runs.stream_events",
     "stream_run": "maniple.runs.turn",
     "translate": "maniple.events",
 }
@@ -90,12 +94,15 @@ __all__ = [
     "Settings",
     "State",
     "Team",
+    "TeamResult",
+    "TeamTransformer",
     "ToolFailure",
     "Unavailable",
     "build_graph",
     "load_settings",
     "open_browser",
     "open_team",
+    "report_stream_events",
     "stream_run",
     "translate",
 ]

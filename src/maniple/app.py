@@ -387,9 +387,12 @@ async def open_team(
     `models` are your own chat models in place of those of the settings: one for all work, or a mapping from
     `basic`, `reasoning` and `vision`.
     """
+    from maniple.runs.stream_events import report_stream_events
+
     settings = settings or await asyncio.to_thread(load_settings)
     async with open_runtime(settings, checkpointer=checkpointer, progress=progress, given=models) as runtime:
         runtime.graph.loop = asyncio.get_running_loop()
+        report_stream_events(runtime.graph)
         yield runtime.graph
 
 

@@ -24,6 +24,10 @@ RESUMING = "__pregel_resuming"
 """The key in `configurable` that says whether the graph continues from a checkpoint."""
 DURABILITY = "__pregel_durability"
 """The key in `configurable` of the `durability` of the graph that runs."""
+STREAM = "__pregel_stream"
+"""The key in `configurable` of what takes the stream's parts of a graph inside of another one."""
+STREAMS_EVENTS = "__pregel_stream_messages_v2"
+"""The key in `configurable` that says whether a graph is streamed by `astream_events(version="v3")`."""
 RETURN = "__return__"
 """The channel for the result of a call of `@task`."""
 INTERRUPTS = "__interrupt__"
@@ -54,6 +58,26 @@ def is_resuming() -> bool:
 def stores_only_at_the_end(given: Mapping[str, Any]) -> bool:
     """Return whether the graph with these `configurable` stores no checkpoint before it ends."""
     return given.get(DURABILITY) == "exit"
+
+
+def streams_events(given: Mapping[str, Any]) -> bool:
+    """Return whether the graph with these `configurable` is streamed by `astream_events(version="v3")`."""
+    return bool(given.get(STREAMS_EVENTS))
+
+
+def make_custom_part(item: Any) -> Mapping[str, Any]:
+    """Return `item` as a part of an outermost graph's stream in the mode `custom`."""
+    return {"type": "custom", "ns": (), "data": item}
+
+
+def takes_custom_parts(given: Mapping[str, Any]) -> bool:
+    """Return whether the graph around the one with these `configurable` streams the mode `custom`."""
+    return (stream := given.get(STREAM)) is not None and "custom" in stream.modes
+
+
+def send_custom_part(given: Mapping[str, Any], item: Any) -> None:
+    """Send `item` as a part of the mode `custom` of the graph around the one with these `configurable`."""
+    given[STREAM]((tuple(str(given.get(_NAMESPACE) or "").split("|")), "custom", item))
 
 
 def namespace_around(given: Mapping[str, Any]) -> str:

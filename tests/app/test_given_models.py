@@ -36,6 +36,21 @@ async def test_the_team_answers_with_a_given_model(tmp_path, by_type):
     assert data(frames, "tool_call")[0]["tool_name"] == "python_repl_tool"
 
 
+@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
+async def test_the_typed_stream_of_a_team_with_a_given_model_has_its_events(tmp_path):
+    with serving(SIMPLE) as server:
+        own = ChatOpenAI(
+            model="scripted", base_url=server.base_url, api_key=SecretStr("k"), stream_usage=True
+        )
+        async with open_team(settings_in(tmp_path), models=own) as team:
+            question = {"messages": [HumanMessage("1+3=?")]}
+            async with await team.astream_events(question, version="v3") as run:
+                events = [event async for event in run.extensions["team_events"]]
+    frames = checked(events)
+    assert "4" in joined_text(frames)
+    assert data(frames, "run_status")[-1]["status"] == "completed"
+
+
 async def test_an_error_of_a_given_model_is_one_of_the_team(tmp_path):
     own = ChatOpenAI(model="m", base_url="http://127.0.0.1:9/v1", api_key=SecretStr("k"), max_retries=0)
     async with open_team(settings_in(tmp_path), models=own) as team:

@@ -4,6 +4,7 @@ from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
     Callable,
+    Mapping,
 )
 from contextlib import aclosing, nullcontext
 from typing import Any, Protocol, cast, runtime_checkable
@@ -22,7 +23,7 @@ from pydantic import Field
 from maniple.agents.claim_events import report_claims
 from maniple.agents.report_draft import Draft
 from maniple.llms import Capabilities, capabilities_of
-from maniple.llms.streams import limit_answer
+from maniple.llms.streams import limit_answer, report_chunk
 
 
 class CheckedReportModel(BaseChatModel):
@@ -93,6 +94,14 @@ class CheckedReportModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
+        async with aclosing(self._stream_checked(messages, stop, kwargs)) as chunks:
+            async for chunk in chunks:
+                await report_chunk(chunk, run_manager)
+                yield chunk
+
+    async def _stream_checked(
+        self, messages: list[BaseMessage], stop: list[str] | None, kwargs: Mapping[str, Any]
+    ) -> AsyncGenerator[ChatGenerationChunk]:
         draft, ending, shown = self.draft(), list[ChatGenerationChunk](), list[str]()
         message_id, has_calls = cast("str | None", None), False
         stream = cast("Any", self.model._astream(messages, stop, None, **kwargs))

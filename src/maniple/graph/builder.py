@@ -1,13 +1,14 @@
 """Builds the team's graph."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal, Protocol, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.errors import GraphInterrupt
 from langgraph.graph import END, START, MessagesState, StateGraph  # pyright: ignore[reportMissingTypeStubs] - it has types
@@ -38,7 +39,12 @@ from maniple.graph.sent_pictures import SentPictures
 from maniple.graph.state import RunOptions, State, TeamInput, make_update
 from maniple.graph.steering import MessageLead
 from maniple.graph.waves import Waves
-from maniple.langgraph_internals import CHECKPOINTER, stores_only_at_the_end
+from maniple.langgraph_internals import (
+    CHECKPOINTER,
+    stores_only_at_the_end,
+    streams_events,
+    takes_custom_parts,
+)
 from maniple.llms import ChatModels
 from maniple.scope.budget import Budget, Prices
 from maniple.scope.context import SCOPE_KEY, configurable
@@ -68,6 +74,18 @@ _SILENT = ("clarify", "review", "schedule", "solo")
 """Nodes without a turn of their own in the events."""
 
 
+Steps = Callable[[RunnableConfig], AsyncGenerator[Any]]
+"""Streams the steps of a graph with a configuration."""
+
+
+class StepObserver(Protocol):
+    """Yields the steps of a team, and what it reports in between."""
+
+    def __call__(
+        self, team: "Team", steps: Steps, given: Any, config: RunnableConfig, *, is_nested: bool
+    ) -> AsyncGenerator[Any]: ...
+
+
 class Team(CompiledStateGraph[Any, RunOptions, Any, Any]):
     """The compiled graph. A run is limited by its plan and budget, not by a parent's `recursion_limit`."""
 
@@ -90,6 +108,8 @@ class Team(CompiledStateGraph[Any, RunOptions, Any, Any]):
 
         self.loop: asyncio.AbstractEventLoop | None = None
         """The event loop to which the team's connections belong; None if it has none."""
+        self.observe_steps: StepObserver | None = None
+        """Reports in the streams of `astream_events(version="v3")`."""
 
     async def astream(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
@@ -111,8 +131,7 @@ class Team(CompiledStateGraph[Any, RunOptions, Any, Any]):
             input = await self._resumed(config)
         if self._needs_sync(config, options):
             options["durability"] = "sync"
-        steps = super().astream(input, config, **options)  # pyright: ignore[reportUnknownMemberType] - LangGraph's type
-        async with aclosing(cast("AsyncGenerator[Any]", steps)) as steps:
+        async with aclosing(self._steps(input, config, options)) as steps:
             try:
                 async for step in steps:
                     yield step
@@ -120,6 +139,24 @@ class Team(CompiledStateGraph[Any, RunOptions, Any, Any]):
                 # LangGraph collects the questions of concurrent steps from several places.
                 unique = {one.id: one for one in error.args[0]}
                 raise GraphInterrupt(tuple(unique.values())) from None
+
+    def _steps(
+        self, input: Any, config: RunnableConfig | None, options: Mapping[str, Any]
+    ) -> AsyncGenerator[Any]:
+        """Return the steps of the graph, observed where the stream around them takes typed events."""
+
+        def stream(config: RunnableConfig | None) -> AsyncGenerator[Any]:
+            steps = super(Team, self).astream(input, config, **options)  # pyright: ignore[reportUnknownMemberType] - LangGraph's type
+            return cast("AsyncGenerator[Any]", steps)
+
+        whole = ensure_config(config)
+        given = whole.get("configurable", {})
+        # Only streams of version 3 have parts of this form; any other team is a part of a graph around it.
+        is_outermost = "custom" in (options.get("stream_mode") or ()) and options.get("version") == "v2"
+        is_wanted = streams_events(given) and (is_outermost or takes_custom_parts(given))
+        if self.observe_steps is None or not is_wanted:
+            return stream(config)
+        return self.observe_steps(self, stream, input, whole, is_nested=not is_outermost)
 
     async def files_of(self, thread_id: str) -> list[TeamFile]:
         """Return the files that the team made or changed in a thread, as they are now; none for a new thread.

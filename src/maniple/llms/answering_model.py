@@ -45,6 +45,7 @@ from maniple.llms.streams import (
     limit_answer,
     part_receiver,
     pass_on_calls,
+    report_chunk,
     separate_thoughts,
     trim_calls,
 )
@@ -167,8 +168,7 @@ class AnsweringModel(BaseChatModel):
                     async for chunk in chunks:
                         await call.end_wait()
                         pass_on_calls(chunk)
-                        if run_manager is not None:
-                            await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+                        await report_chunk(chunk, run_manager)
                         yield chunk
                 is_ended = True
             except ModelError as failure:

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 import httpx2
 from langchain_core.callbacks import AsyncCallbackHandler, AsyncCallbackManagerForLLMRun
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk
+from langchain_core.messages import LC_ID_PREFIX, AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import RunnableConfig
@@ -437,6 +437,17 @@ class PartialAnswer:
 
 
 AnswerReceiver = Callable[[PartialAnswer], Awaitable[None]]
+
+
+async def report_chunk(chunk: ChatGenerationChunk, run_manager: AsyncCallbackManagerForLLMRun | None) -> None:
+    """Report a chunk of a streamed answer to the callbacks, with the id that LangChain gives to the answer.
+
+    LangChain does this itself unless an answer becomes the events of `astream_events(version="v3")`: there it
+    hands `run_manager` to the model.
+    """
+    if run_manager is not None:
+        chunk.message.id = chunk.message.id or f"{LC_ID_PREFIX}-{run_manager.run_id}"
+        await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
 
 
 class _AnswerObserver(AsyncCallbackHandler):

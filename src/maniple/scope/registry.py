@@ -1,11 +1,11 @@
 """The scopes of runs without an engine."""
 
 from collections import OrderedDict
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from maniple.evidence import MemoryEvidence
+from maniple.evidence import MemoryEvidence, Source
 from maniple.scope.budget import Budget, Prices, UsageMeter
 from maniple.scope.call_ledgers import MemoryLedger
 from maniple.scope.run_scope import RunScope, new_evidence
@@ -84,6 +84,11 @@ class RunScopeRegistry:
         """Return the limit that the run has reached; `None` if it has not reached any."""
         run = self._runs.get(run_id)
         return run.meter.exhausted if run is not None else None
+
+    async def sources(self, run_id: str) -> Sequence[Source]:
+        """Return what the thread of a run has found or read, by number; none for a run that is not known."""
+        run = self._runs.get(run_id)
+        return await run.evidence.sources() if run is not None else ()
 
     def _open(self, run_id: str, thread_id: str, used: RunUsage | None) -> _OpenRun:
         meter = UsageMeter(self._budget, self._prices, used)
