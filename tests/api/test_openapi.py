@@ -27,6 +27,8 @@ from tests.serving import environment, server_process
 
 EXAMPLES, ALL_EXAMPLES = 5, 10
 """Of each operation, in `make test` and in `make test-slow`."""
+PARTS = 4
+"""The operations are asked in so many tests, because each of them has some minutes."""
 BEYOND_A_SCHEMA = ("/v1/", "/ag-ui", "/assistants", "/threads", "/runs", "/api/schedules", "/api/webhooks")
 """A schema cannot say there who speaks last, what a cron line is, or which host has an address."""
 GUIDE = {"guide": [reply(json.dumps({"questions": ["What else?"]}))]}
@@ -102,16 +104,19 @@ def document() -> Any:
 
 @pytest.mark.slow
 def test_the_service_keeps_to_its_document(document, site: Site, subtests: pytest.Subtests):
-    every_operation_keeps_to(document, site, subtests, EXAMPLES)
+    every_operation_keeps_to(document, site, subtests, EXAMPLES, slice(None))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_the_service_keeps_to_every_word_of_its_document(site: Site, subtests: pytest.Subtests):
-    every_operation_keeps_to(_schema(covers=True), site, subtests, ALL_EXAMPLES)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_the_service_keeps_to_every_word_of_its_document(part: int, site: Site, subtests: pytest.Subtests):
+    every_operation_keeps_to(_schema(covers=True), site, subtests, ALL_EXAMPLES, slice(part, None, PARTS))
 
 
-def every_operation_keeps_to(document: Any, site: Site, subtests: pytest.Subtests, examples: int) -> None:
+def every_operation_keeps_to(
+    document: Any, site: Site, subtests: pytest.Subtests, examples: int, asked: slice
+) -> None:
     """Not by `parametrize`, with which each worker makes the cases of all operations when it collects."""
 
     def check(case) -> None:
@@ -120,7 +125,8 @@ def every_operation_keeps_to(document: Any, site: Site, subtests: pytest.Subtest
     some = settings(
         max_examples=examples, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
     )
-    for made in get_all_tests(schema=document, test_func=check, settings=some, given_kwargs=None):
+    tests = list(get_all_tests(schema=document, test_func=check, settings=some, given_kwargs=None))
+    for made in tests[asked]:
         operation, test = made.ok()
         with subtests.test(operation.label):
             test()

@@ -418,7 +418,12 @@ async def _get_run(service: Service, name: str, run_id: str, owner: str) -> RunR
     return run
 
 
-@router.delete("/threads/{thread_id}/runs/{run_id}", include_in_schema=False)
+@router.delete(
+    "/threads/{thread_id}/runs/{run_id}",
+    summary="Refuse to delete a run",
+    status_code=422,
+    responses=error_responses(404),
+)
 async def refuse_deletion(
     thread_id: ThreadPath, run_id: _RunPath, service: ServiceOf, caller: CallerOf
 ) -> None:

@@ -300,7 +300,12 @@ async def read_state(thread_id: ThreadPath, service: ServiceOf, caller: CallerOf
     return history.state(len(history.transcripts))
 
 
-@router.post("/threads/{thread_id}/state", include_in_schema=False)
+@router.post(
+    "/threads/{thread_id}/state",
+    summary="Refuse to write a state",
+    status_code=422,
+    responses=error_responses(404),
+)
 async def refuse_state(thread_id: ThreadPath, service: ServiceOf, caller: CallerOf) -> None:
     """Answer 422 (`unsupported`): a state is what the runs of a thread have done, and nothing else."""
     await get_thread(service.store, thread_id, caller.owner)
