@@ -20,6 +20,7 @@ from maniple.config.settings import (
     SandboxSettings,
     SearchSettings,
 )
+from maniple.llms import model_listing
 from maniple.llms.capabilities import CapabilityCache
 from maniple.llms.embedded import SilentProgress
 from maniple.shared_texts import TextFolder
@@ -110,7 +111,8 @@ async def test_the_meaning_of_each_response_is_reported(
     monkeypatch: pytest.MonkeyPatch, reply: bytes, status: str, words: str
 ) -> None:
     if not reply:
-        monkeypatch.setattr(model_checks, "_ENDPOINT_SECONDS", 0.3)
+        for module in (model_checks, model_listing):
+            monkeypatch.setattr(module, "LISTING_SECONDS", 0.3)
     async with answering(reply) as url:
         finding = await model_checks.check_endpoint(model_at(url), BASIC)
     assert finding.status == status

@@ -100,7 +100,7 @@ async def test_a_worker_shows_its_figures_where_it_is_told(empty: Path) -> None:
     ("arguments", "ready"),
     [
         (("work",), b"Driving up to"),
-        (("serve", "--port", "0", "--role", "api"), b"Application startup complete"),
+        (("serve", "--port", "0", "--role", "api"), b"Serving on"),
     ],
 )
 async def test_a_service_that_starts_before_its_database_waits_for_it(
