@@ -49,8 +49,10 @@ class KeyGate:
         try:
             caller = await self._caller(scope, secret)
         except ManipleError as error:
-            await (await answer_error(Request(scope), error))(scope, receive, send)
-            return
+            if not _is_open_to_all(scope["path"]):
+                await (await answer_error(Request(scope), error))(scope, receive, send)
+                return
+            caller = None  # a process whose store is away is alive: who watches it must not end it
         scope.setdefault("state", {})["caller"] = caller
         if caller is None and not _is_open_to_all(scope["path"]):
             await _refusal(secret)(scope, receive, send)

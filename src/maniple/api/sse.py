@@ -8,7 +8,7 @@ from typing import Annotated
 
 import anyio
 from fastapi import Query
-from sse_starlette import EventSourceResponse
+from sse_starlette import EventSourceResponse, ServerSentEvent
 from sse_starlette.sse import SendTimeoutError
 from starlette.types import Message, Receive, Scope, Send
 
@@ -34,6 +34,7 @@ from maniple.store import EventRecord, EventTable, RunRecord, Store, read_event_
 HEADERS = {"cache-control": "no-store", "connection": "keep-alive", "x-accel-buffering": "no"}
 SEND_SECONDS = 60
 """The time in which a client must read one piece; after it the stream is closed."""
+_WAITS_FOR_STORE = "waiting_for: store"
 _LOG = logging.getLogger(__name__)
 ViewQuery = Annotated[
     ViewName,
@@ -80,8 +81,15 @@ def event_stream(
         media_type="text/event-stream; charset=utf-8",
         sep="\n",
         ping=service.settings.server.ping_seconds,  # pyright: ignore[reportArgumentType]
+        ping_message_factory=lambda: _ping(service, run),
         client_close_handler_callable=left,
     )
+
+
+def _ping(service: Service, run: RunRecord) -> ServerSentEvent:
+    """Return the comment that a silent stream sends now and then, with the reason if the store is away."""
+    waits = service.engine.waits_for_store(run.run_id)
+    return ServerSentEvent(comment=_WAITS_FOR_STORE if waits else "ping", sep="\n")
 
 
 class ClosingStream(EventSourceResponse):

@@ -117,7 +117,7 @@ async def _store(store: Store) -> PartReadiness:
     try:
         await store.probe()
     except StoreError as error:
-        return PartReadiness(ready=False, why=str(error))
+        return PartReadiness(ready=False, why=str(error), code=error.code)
     return PartReadiness(ready=True)
 
 

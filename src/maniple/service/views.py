@@ -560,10 +560,14 @@ class Health(BaseModel):
 
 
 class PartReadiness(BaseModel):
-    """Whether one part is ready, and the reason if it is not, or what it lacks."""
+    """Whether one part is ready, and the reason if it is not, or what it lacks.
+
+    `code` is the error code that requests are refused with meanwhile, where there is one.
+    """
 
     ready: bool
     why: str = ""
+    code: str = Field(default="", exclude_if=lambda code: not code)
 
 
 class ModelReadiness(PartReadiness):
