@@ -101,9 +101,14 @@ def _postgres_store(
     require_postgres_driver()
     from maniple.store.postgres.store import open_postgres
 
-    given, lease_seconds = settings.store, settings.runs.lease_seconds
+    given = settings.store
     return open_postgres(
-        given.database_url, contents, server=server, pool=given.pool, lease_seconds=lease_seconds
+        given.database_url,
+        contents,
+        server=server,
+        pool=given.pool,
+        lease_seconds=settings.runs.lease_seconds,
+        data_dir=settings.data_dir,
     )
 
 

@@ -22,12 +22,12 @@ LEAST_SILENT_SECONDS = 2.0
 """A server that has been silent for a shorter time is only slow, however short the lease is."""
 RECEIPT_SECONDS = 3_600
 _SWEEP_BEATS = 600
-# The time in which the server was away counts for nobody.
-_RECENT = (
+RECENT = (
     "greatest(processes.beat_at, pg_postmaster_start_time()) "
     "> clock_timestamp() - make_interval(secs => processes.lease_seconds)"
 )
-IS_ALIVE = f"EXISTS (SELECT FROM processes WHERE processes.process = runs.process AND {_RECENT})"
+"""The condition that a row of `processes` is alive. The time of an outage of the server counts for nobody."""
+IS_ALIVE = f"EXISTS (SELECT FROM processes WHERE processes.process = runs.process AND {RECENT})"
 """The condition that the process of a row of `runs` is alive."""
 _BEAT = (
     b"INSERT INTO processes (process, is_server, host, pid, lease_seconds) VALUES (%s, %s, %s, %s, %s) "
@@ -68,7 +68,7 @@ async def _register_patiently(database: PostgresDatabase, *, server: bool) -> No
 
 async def _register(database: PostgresDatabase, *, server: bool) -> tuple[str, int, float] | None:
     """Store this process as alive; as a server, return host, pid and lease of another living one instead."""
-    where = f"is_server AND process <> %s AND {_RECENT}"
+    where = f"is_server AND process <> %s AND {RECENT}"
     others = f"SELECT host, pid, lease_seconds FROM processes WHERE {where} LIMIT 1"
 
     async def register(connection: AsyncConnection) -> tuple[str, int, float] | None:

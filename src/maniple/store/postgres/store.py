@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -24,6 +25,7 @@ from maniple.store.postgres.run_tables import (
     PostgresLedger,
 )
 from maniple.store.postgres.search import PostgresRunTexts
+from maniple.store.postgres.shared_folder import marked, warn_of_strangers
 from maniple.store.postgres.tables import PostgresKeys, PostgresRuns, PostgresThreads
 from maniple.store.schedules import SqlSchedules
 from maniple.store.statements import PercentStatements
@@ -98,9 +100,11 @@ async def open_postgres(
     server: bool,
     pool: int = POOL_SIZE,
     lease_seconds: float = LEASE_SECONDS,
+    data_dir: Path | None = None,
 ) -> AsyncGenerator[PostgresStore]:
     """Open the store in the database of `url`, with `pool` connections.
 
+    Other processes that do not share `data_dir` are named in the log.
     Without a beat for `lease_seconds`, this process counts as dead, and others go on with its runs.
 
     Raises a `StoreError` for a database that cannot be used, or of another schema version, which stays as it
@@ -111,7 +115,11 @@ async def open_postgres(
     async with AsyncExitStack() as stack:
         await database.open()
         stack.push_async_callback(_close, database)
+        if data_dir is not None:
+            await stack.enter_async_context(marked(data_dir, database.process))
         await stack.enter_async_context(registered(database, server=server))
+        if data_dir is not None:
+            await warn_of_strangers(database, data_dir)
         yield PostgresStore(database, contents)
 
 

@@ -1,0 +1,34 @@
+"""Processes on one database that do not share their folder are named when one starts."""
+
+import logging
+import os
+
+import pytest
+
+from maniple.store.artifact_files import ArtifactFiles
+from maniple.store.postgres.shared_folder import FOLDER, find_strangers
+from maniple.store.postgres.store import open_postgres
+
+pytestmark = pytest.mark.anyio
+
+
+def opened(url, folder):
+    return open_postgres(url, ArtifactFiles(folder / "artifacts"), server=False, pool=2, data_dir=folder)
+
+
+async def test_a_process_with_another_folder_is_named_by_who_starts_and_one_with_the_same_is_not(
+    postgres_url, tmp_path, caplog
+):
+    caplog.set_level(logging.WARNING, "maniple.store.postgres.shared_folder")
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    async with opened(postgres_url, here) as first, opened(postgres_url, here) as second:
+        assert caplog.records == []
+        assert await find_strangers(first.database, here) == []
+        async with opened(postgres_url, elsewhere) as third:
+            (said,) = caplog.records
+            assert str(elsewhere) in said.getMessage()
+            assert said.getMessage().count(f"pid {os.getpid()} on") == 2
+            assert len(await find_strangers(third.database, elsewhere)) == 2
+            assert len(await find_strangers(second.database, here)) == 1
+        assert await find_strangers(first.database, here) == []
+    assert [*(here / FOLDER).iterdir()] == [*(elsewhere / FOLDER).iterdir()] == []
