@@ -130,6 +130,24 @@ async def test_a_plan_is_reviewed_before_it_is_executed(model: OpenAIServer, hom
     assert model.stats["by_role"]["planner"] == 2
 
 
+async def test_the_effort_of_a_session_is_that_of_its_prompts(model: OpenAIServer, home: Path):
+    model.reset({"coordinator": [reply("Hello!")]})
+    async with editing(model, home) as editor:
+        begun = await editor.agent.new_session(cwd=str(home), mcp_servers=[])
+        [option] = begun.config_options or []
+        assert (option.id, option.category, option.current_value) == ("effort", "thought_level", "default")
+        assert await editor.ask(begun.session_id, "Hi") == "end_turn"
+        chosen = {"session_id": begun.session_id, "config_id": "effort"}
+        changed = await editor.agent.set_config_option(**chosen, value="low")
+        assert changed.config_options[0].current_value == "low"
+        assert await editor.ask(begun.session_id, "Hi") == "end_turn"
+        for wrong in ({**chosen, "value": "huge"}, {**chosen, "config_id": "colour", "value": "low"}):
+            with pytest.raises(RequestError) as refused:
+                await editor.agent.set_config_option(**wrong)
+            assert refused.value.code == -32602
+    assert [one.get("reasoning_effort") for one in model.requests] == [None, "low"]
+
+
 async def test_a_cancelled_prompt_ends_its_run(model: OpenAIServer, home: Path):
     model.reset(HANGING)
     async with editing(model, home) as editor:

@@ -199,6 +199,24 @@ async def test_what_has_no_effect_is_named(client: AsyncOpenAI, model: OpenAISer
     assert sorted(answer.not_used) == ["seed", "temperature"]
 
 
+@pytest.mark.parametrize(
+    ("options", "used", "not_used"),
+    [
+        ({"reasoning_effort": "low"}, "low", []),
+        ({"reasoning_effort": "minimal"}, None, ["reasoning_effort"]),
+        ({"reasoning_effort": "low", "metadata": {"effort": "high"}}, "high", ["reasoning_effort"]),
+        ({"reasoning_effort": "high", "metadata": {"effort": "high"}}, "high", []),
+    ],
+)
+async def test_an_effort_is_that_of_the_run_or_named(
+    client: AsyncOpenAI, model: OpenAIServer, options: Any, used: str | None, not_used: list[str]
+):
+    model.reset(TALK)
+    answer = await ask(client, SUM, **options)
+    assert answer.to_dict()["not_used"] == not_used
+    assert [one.get("reasoning_effort") for one in model.requests] == [used]
+
+
 async def test_pictures_and_files_reach_the_team(client: AsyncOpenAI, model: OpenAIServer):
     model.reset(
         {**SIMPLE, "coder": [call("python_repl_tool", code="print(open('n.csv').read())"), reply("4")]}

@@ -122,7 +122,28 @@ async def test_the_options_of_own_tools_and_of_the_text_are_named_as_unused(
     assert answer.to_dict()["not_used"] == ["temperature", "tools.0.external_web_access", "text.verbosity"]
 
 
-@pytest.mark.parametrize("wrong", [{"tools": 5}, {"tools": ["web_search"]}, {"text": "short"}], ids=str)
+@pytest.mark.parametrize(
+    ("options", "used", "not_used"),
+    [
+        ({"reasoning": {"effort": "low"}}, "low", []),
+        ({"reasoning": {"effort": "xhigh"}}, None, ["reasoning.effort"]),
+        ({"reasoning": {"summary": "auto"}}, None, ["reasoning.summary"]),
+        ({"extra_body": {"reasoning_effort": "low"}}, None, ["reasoning_effort"]),
+    ],
+)
+async def test_an_effort_is_that_of_the_run_or_named(
+    client: AsyncOpenAI, model: OpenAIServer, options: Any, used: str | None, not_used: list[str]
+):
+    model.reset(TALK)
+    answer = await ask(client, **options)
+    assert answer.to_dict()["not_used"] == not_used
+    assert answer.to_dict()["reasoning"]["effort"] == used
+    assert [one.get("reasoning_effort") for one in model.requests] == [used]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"tools": 5}, {"reasoning": "low"}, {"tools": ["web_search"]}, {"text": "short"}], ids=str
+)
 async def test_tools_and_text_of_another_form_are_refused(client: AsyncOpenAI, wrong: Any):
     with pytest.raises(openai.BadRequestError):
         await ask(client, extra_body=wrong)

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any, cast
+from typing import Any, Literal, cast
 from uuid import uuid4
 
 from acp import PROTOCOL_VERSION, RequestError, update_agent_thought_text
@@ -21,8 +21,11 @@ from acp.schema import (
     NewSessionResponse,
     PromptCapabilities,
     PromptResponse,
+    SessionConfigOptionSelect,
+    SessionConfigSelectOption,
     SessionMode,
     SessionModeState,
+    SetSessionConfigOptionResponse,
     SetSessionModeResponse,
     StopReason,
 )
@@ -41,13 +44,16 @@ from maniple.service.host_pipes import open_in_background, own_pipes, until_sign
 from maniple.service.sent_files import store_files
 from maniple.service.views import get_thread, resolve_thread_id
 from maniple.store import read_runs
-from maniple.types import RunState
+from maniple.types import EFFORTS, Effort, RunState
 
 _AUTO, _REVIEW = "auto", "review"
 _MODES = (
     SessionMode(id=_AUTO, name="Work", description="The team makes a plan and executes it."),
     SessionMode(id=_REVIEW, name="Review the plan", description="The team shows its plan and waits."),
 )
+_EFFORT, _NO_EFFORT = "effort", "default"
+_LEVELS: Mapping[str, Effort | Literal[""]] = {_NO_EFFORT: "", **{one: one for one in EFFORTS}}
+"""The efforts by the values that an editor chooses from."""
 _STOP_REASONS: Mapping[RunState, StopReason] = {
     "cancelled": "cancelled",
     "budget_exhausted": "max_turn_requests",
@@ -66,6 +72,7 @@ class _Session:
 
     session_id: str
     mode: str = _AUTO
+    effort: Effort | Literal[""] = ""
     not_used: list[str] = field(default_factory=list[str])
     """What the editor sent that has no effect; the user is told with the next prompt."""
     followed: FollowedRun | None = None
@@ -118,7 +125,11 @@ class TeamAgent:
         """Begin a session; its thread is made by the first prompt."""
         notes = _name_unused(cwd, additional_directories, mcp_servers)
         session = self._add_session(str(uuid4()), notes)
-        return NewSessionResponse(session_id=session.session_id, modes=_describe_modes(session))
+        return NewSessionResponse(
+            session_id=session.session_id,
+            modes=_describe_modes(session),
+            config_options=_describe_options(session),
+        )
 
     async def load_session(
         self,
@@ -146,7 +157,7 @@ class TeamAgent:
                 session.following = asyncio.create_task(
                     _follow_in_background(session), name=f"follow {session_id}"
                 )
-        return LoadSessionResponse(modes=_describe_modes(session))
+        return LoadSessionResponse(modes=_describe_modes(session), config_options=_describe_options(session))
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
         """Choose whether plans of later prompts are reviewed."""
@@ -155,6 +166,19 @@ class TeamAgent:
             raise RequestError(-32602, f"There is no mode {mode_id!r}.")
         session.mode = mode_id
         return SetSessionModeResponse()
+
+    async def set_config_option(
+        self, config_id: str, session_id: str, value: str | bool, **_: Any
+    ) -> SetSessionConfigOptionResponse:
+        """Choose how much the models reason for later prompts."""
+        session = self._find_session(session_id)
+        if config_id != _EFFORT:
+            raise RequestError(-32602, f"There is no option {config_id!r}; there is {_EFFORT}.")
+        chosen = _LEVELS.get(str(value))
+        if chosen is None:
+            raise RequestError(-32602, f"{_EFFORT} is one of {', '.join(_LEVELS)}, and not {value!r}.")
+        session.effort = chosen
+        return SetSessionConfigOptionResponse(config_options=_describe_options(session))
 
     async def prompt(self, session_id: str, prompt: Sequence[ContentBlock], **_: Any) -> PromptResponse:
         """Ask the team, or write to the run that works or waits; return when it ends or waits."""
@@ -247,10 +271,25 @@ def _describe_modes(session: _Session) -> SessionModeState:
     return SessionModeState(current_mode_id=session.mode, available_modes=[*_MODES])
 
 
+def _describe_options(session: _Session) -> list[Any]:
+    # Of the protocol's list of any kinds of options; lists are invariant.
+    levels = [SessionConfigSelectOption(value=one, name=one.capitalize()) for one in _LEVELS]
+    effort = SessionConfigOptionSelect(
+        type="select",
+        id=_EFFORT,
+        name="Effort",
+        description="How much the models reason.",
+        category="thought_level",
+        current_value=session.effort or _NO_EFFORT,
+        options=levels,
+    )
+    return [effort]
+
+
 async def _submit(service: Service, session: _Session, message: Any, reader: PromptReader) -> AcceptedRun:
     thread_id = await resolve_thread_id(service.store, session.session_id, "")
     await store_files(service, "", thread_id, reader.files)
-    options = RunOptions(auto_accepted_plan=session.mode != _REVIEW)
+    options = RunOptions(auto_accepted_plan=session.mode != _REVIEW, effort=session.effort)
     return await service.engine.submit(RunRequest([message], thread_id, options, when_busy="steer"))
 
 

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 
 from maniple.cli.options import ConfigOption, finish, parse_budget, read_settings
-from maniple.types import Depth
+from maniple.types import Depth, Effort
 
 if TYPE_CHECKING:
     from maniple.batches import BatchSpecification
@@ -56,6 +56,9 @@ def batch(  # noqa: PLR0913 - typer reads the options from the signature
         ),
     ] = None,
     depth: Annotated[Depth | None, typer.Option(help="How far to research.", show_default=False)] = None,
+    effort: Annotated[
+        Effort | None, typer.Option(help="How much the models are to reason.", show_default=False)
+    ] = None,
     config: ConfigOption = None,
 ) -> None:
     """Do each line of a file as a task, and write the answers.
@@ -95,16 +98,16 @@ def batch(  # noqa: PLR0913 - typer reads the options from the signature
     except (ValueError, OSError, InvalidBatch) as error:
         raise typer.BadParameter(str(error), param_hint="FILE") from error
     asked = BatchSpecification(file.name, parallel, attempts, limits, rule)
-    finish(_begin(settings, asked, tasks, _make_request(depth), output))
+    finish(_begin(settings, asked, tasks, _make_request(depth, effort), output))
 
 
-def _make_request(depth: Depth | None) -> "RunRequest":
+def _make_request(depth: Depth | None, effort: Effort | None) -> "RunRequest":
     from langchain_core.messages import HumanMessage
 
     from maniple.graph import RunOptions
     from maniple.runs import RunRequest
 
-    return RunRequest([HumanMessage("")], options=RunOptions(depth=depth or ""))
+    return RunRequest([HumanMessage("")], options=RunOptions(depth=depth or "", effort=effort or ""))
 
 
 async def _begin(

@@ -11,7 +11,7 @@ from uuid import uuid4
 import typer
 
 from maniple.cli.options import ConfigOption, finish, parse_budget, read_settings
-from maniple.types import Depth
+from maniple.types import Depth, Effort
 
 if TYPE_CHECKING:
     from maniple.config import Settings
@@ -53,6 +53,9 @@ def add_schedule(  # noqa: PLR0913 - typer reads the options from the signature
         bool, typer.Option("--same-thread", help="All runs continue one conversation.")
     ] = False,
     depth: Annotated[Depth | None, typer.Option(help="How far to research.", show_default=False)] = None,
+    effort: Annotated[
+        Effort | None, typer.Option(help="How much the models are to reason.", show_default=False)
+    ] = None,
     budget: Annotated[
         str, typer.Option(help="Limits of each run: tokens=200k,seconds=600.", show_default=False)
     ] = "",
@@ -89,7 +92,7 @@ def add_schedule(  # noqa: PLR0913 - typer reads the options from the signature
     chosen: Overlap = overlap
     asked = ScheduleSpecification(timing, name, chosen, catch_up, str(uuid4()) if same_thread else None)
     try:
-        request = _make_request(text, depth, budget, settings)
+        request = _make_request(text, depth, effort, budget, settings)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--budget") from error
 
@@ -210,7 +213,9 @@ def show_next(
     finish(_next(read_settings(config), schedule, (cron, zone or local_zone()), count))
 
 
-def _make_request(text: str, depth: Depth | None, budget: str, settings: "Settings") -> "RunRequest":
+def _make_request(
+    text: str, depth: Depth | None, effort: Effort | None, budget: str, settings: "Settings"
+) -> "RunRequest":
     from langchain_core.messages import HumanMessage
 
     from maniple.graph import RunOptions
@@ -218,7 +223,8 @@ def _make_request(text: str, depth: Depth | None, budget: str, settings: "Settin
     from maniple.scope.budget import Budget
 
     limits = parse_budget(budget, settings.models) if budget else Budget()
-    return RunRequest([HumanMessage(text)], options=RunOptions(depth=depth or ""), budget=limits)
+    options = RunOptions(depth=depth or "", effort=effort or "")
+    return RunRequest([HumanMessage(text)], options=options, budget=limits)
 
 
 async def _add(settings: "Settings", asked: "ScheduleSpecification", request: "RunRequest") -> int:

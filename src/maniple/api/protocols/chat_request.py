@@ -14,6 +14,7 @@ from maniple.api.protocols.openai_errors import UnsupportedParameter
 from maniple.api.protocols.run_choices import InvalidChoice, RunChoices, read_choices
 from maniple.service.sent_files import SentFile, decode_content
 from maniple.text import fix_surrogates
+from maniple.types import EFFORTS
 
 TEAM = "maniple"
 """The model id of the whole team."""
@@ -79,9 +80,14 @@ class ChatCompletionRequest(BaseModel):
     stream_options: StreamOptions | None = None
     metadata: dict[str, str] | None = Field(
         default=None,
-        description="Options of the run, as text: `thread_id`, `depth`, `report_style`, `locale`, "
-        "`auto_accepted_plan`, `deep_thinking_mode`, `search_before_planning`. The answer names other keys, "
-        "which have no effect.",
+        description="Options of the run, as text: `thread_id`, `depth`, `report_style`, `effort`, "
+        "`locale`, `auto_accepted_plan`, `deep_thinking_mode`, `search_before_planning`. The answer names "
+        "other keys, which have no effect.",
+    )
+    reasoning_effort: str | None = Field(
+        default=None,
+        description="How much the models are to reason: `low`, `medium` or `high`. Another value has no "
+        "effect, nor has one beside another `effort` in `metadata`; the answer names it.",
     )
     n: Literal[1] | None = Field(default=None, description="The team gives one answer.")
 
@@ -99,8 +105,11 @@ class ChatQuestion:
     """The parameters and parts of the request that have no effect."""
 
 
-def read_question(body: ChatCompletionRequest) -> ChatQuestion:
-    """Return what a request asks for; raises `UnsupportedParameter`."""
+def read_question(body: ChatCompletionRequest, effort_name: str = "reasoning_effort") -> ChatQuestion:
+    """Return what a request asks for; raises `UnsupportedParameter`.
+
+    `effort_name` is the name that the request itself has for its effort.
+    """
     not_used = _check_parameters(body.model_extra or {})
     messages, parts = list[BaseMessage](), _PartReader(not_used)
     for place, one in enumerate(body.messages):
@@ -117,11 +126,21 @@ def read_question(body: ChatCompletionRequest) -> ChatQuestion:
     if not messages[-1].text.strip() and not parts.has_picture:
         raise _invalid("messages", "The last message is empty: give it text or a picture.")
     asked = [str(one.content) for one in messages if isinstance(one, HumanMessage)]
+    choices = _read_choices(body)
+    if body.reasoning_effort not in (None, choices.effort):
+        not_used.append(effort_name)
+    return ChatQuestion(messages, choices, parts.files, asked, not_used)
+
+
+def _read_choices(body: ChatCompletionRequest) -> RunChoices:
+    """Return the options of `metadata`, with the effort of the request unless they have one."""
     try:
         choices = read_choices("metadata", body.metadata or {})
     except InvalidChoice as error:
         raise _invalid(error.place, str(error)) from error
-    return ChatQuestion(messages, choices, parts.files, asked, not_used)
+    if choices.effort is None and body.reasoning_effort in EFFORTS:
+        return choices.model_copy(update={"effort": body.reasoning_effort})
+    return choices
 
 
 def _check_parameters(given: Mapping[str, Any]) -> list[str]:

@@ -44,6 +44,7 @@ _STREAM: dict[int | str, dict[str, Any]] = {
     200: describe_stream("The response; with `stream`, its events as server-sent events")
 }
 _OWN_TOOLS = ("web_search", "web_search_preview", "code_interpreter", "file_search")
+_EFFORT_OF_CHAT = "reasoning_effort"
 _MAX_ITEMS = 1_000
 _MAX_TOOLS = 128
 _ResponsePath = Annotated[str, Path(max_length=200, description="The response")]
@@ -57,6 +58,14 @@ class InputItem(BaseModel):
     type: str = "message"
     role: str | None = None
     content: str | list[Part] | None = None
+
+
+class ReasoningIn(BaseModel):
+    """How the models are to reason. A key that is not listed here has no effect, and the answer names it."""
+
+    model_config = ConfigDict(extra="allow")
+
+    effort: str | None = Field(default=None, description="As `reasoning_effort` of `/v1/chat/completions`")
 
 
 class ResponseRequest(BaseModel):
@@ -81,6 +90,7 @@ class ResponseRequest(BaseModel):
     tools: Annotated[list[dict[str, Any]], Field(max_length=_MAX_TOOLS)] | None = Field(
         default=None, description="Tools of OpenAI's that the team has, too; their options have no effect"
     )
+    reasoning: ReasoningIn | None = None
     text: dict[str, Any] | None = Field(
         default=None, description="`format` is text; other keys have no effect"
     )
@@ -148,7 +158,7 @@ async def create_response(
     The run does not end when the client disconnects: read the response by its id, or send the request again.
     """
     agent, owner = agent_of(body.model, service), caller.owner
-    question = read_question(_as_chat(body))
+    question = read_question(_as_chat(body), "reasoning.effort")
     thread_id = question.choices.thread_id and await resolve_thread_id(
         service.store, question.choices.thread_id, owner
     )
@@ -270,16 +280,21 @@ def _as_chat(body: ResponseRequest) -> ChatCompletionRequest:
             raise UnsupportedParameter("tools", f"The team has tools of its own; it takes {known}.")
     if (body.text or {}).get("format") not in (None, {"type": "text"}):
         raise UnsupportedParameter("text.format", "The team answers in text.")
-    extra = body.model_extra or {}
-    return ChatCompletionRequest(model=body.model, messages=messages, metadata=body.metadata, **extra)
+    extra = {name: value for name, value in (body.model_extra or {}).items() if name != _EFFORT_OF_CHAT}
+    effort = body.reasoning.effort if body.reasoning else None
+    asked = {"model": body.model, "messages": messages, "metadata": body.metadata, _EFFORT_OF_CHAT: effort}
+    return ChatCompletionRequest.model_validate({**extra, **asked})
 
 
 def _name_unused(body: ResponseRequest) -> list[str]:
-    """Return the options of tools and of the text that have no effect."""
+    """Return the options of tools, of the text and of the reasoning that have no effect."""
     names = [
         f"tools.{at}.{name}" for at, tool in enumerate(body.tools or ()) for name in tool if name != "type"
     ]
     names += [f"text.{name}" for name in body.text or () if name != "format"]
+    reasoning = (body.reasoning.model_extra if body.reasoning else None) or {}
+    names += [f"reasoning.{name}" for name, value in reasoning.items() if value is not None]
+    names += [name for name in body.model_extra or () if name == _EFFORT_OF_CHAT]
     return fix_surrogates(names)
 
 
@@ -330,6 +345,7 @@ async def _find(service: Service, text: str, owner: str) -> _Asked:
 
 def _base(name: ResponseName, run: RunRecord) -> Json:
     """Return the fields of a response that do not change, with the defaults of those that have no effect."""
+    request = RunRequest.of(run)
     return {
         "id": str(name),
         "object": "response",
@@ -347,13 +363,13 @@ def _base(name: ResponseName, run: RunRecord) -> Json:
         "frequency_penalty": 0.0,
         "top_logprobs": 0,
         "temperature": 1.0,
-        "reasoning": {"effort": None, "summary": None},
+        "reasoning": {"effort": request.options.effort or None, "summary": None},
         "max_output_tokens": None,
         "max_tool_calls": None,
         "store": True,
         "background": False,
         "service_tier": "default",
-        "metadata": RunRequest.of(run).metadata,
+        "metadata": request.metadata,
         "safety_identifier": None,
         "prompt_cache_key": None,
         "conversation": {"id": run.thread_name},

@@ -52,7 +52,7 @@ from maniple.errors import ManipleError
 from maniple.media_types import REPORT_SUFFIXES
 from maniple.scope.budget import Budget
 from maniple.text import counted
-from maniple.types import DIRECTORS, LLM_TYPES
+from maniple.types import DIRECTORS, EFFORTS, LLM_TYPES
 
 _PROMPT_MARK = FormattedText([("bold", "› ")])
 _TITLE_CHARACTERS = 60
@@ -165,7 +165,7 @@ def _editing_keys() -> KeyBindings:
 
 
 class _CommandCompleter(Completer):
-    """Completes `/` commands, names of agents after `/team`, and roles and types after `/model`."""
+    """Completes `/` commands, names of agents after `/team`, roles and types after `/model`, and efforts."""
 
     def __init__(self, commands: Iterable[str], members: Iterable[str]) -> None:
         self._commands = tuple(commands)
@@ -189,7 +189,7 @@ class _CommandCompleter(Completer):
             target, is_assigned, _ = word.partition("=")
             names = (*DIRECTORS, *self._members, *LLM_TYPES)
             return [f"{target}={kind}" for kind in LLM_TYPES] if is_assigned else names
-        return ()
+        return (*EFFORTS, "off") if before.startswith("/effort ") else ()
 
 
 class ExitRequested(Exception):
@@ -421,6 +421,21 @@ async def _budget(session: ChatSession, rest: str) -> str:
     return f"{shown} To change it, enter /budget tokens=200k,seconds=600 or /budget off."
 
 
+async def _effort(session: ChatSession, rest: str) -> str:
+    level = rest.casefold()
+    if level == "off":
+        session.options = dataclasses.replace(session.options, effort="")
+    elif level in EFFORTS:
+        session.options = dataclasses.replace(session.options, effort=level)
+    elif level:
+        return f"There is no effort {rest!r}; known: {', '.join(EFFORTS)}, or off."
+    chosen = session.options.effort
+    shown = (
+        f"Each question has the effort {chosen}." if chosen else "The models reason as they do by themselves."
+    )
+    return f"{shown} To change it, enter /effort {'|'.join(EFFORTS)} or /effort off."
+
+
 async def _copy(session: ChatSession, rest: str) -> str:
     if not session.report:
         return "There is no report yet."
@@ -453,6 +468,7 @@ COMMANDS: Mapping[str, SlashCommand] = {
     "/show": SlashCommand("/show [NUMBER]", "shows a tool call in full, also during a run", _show),
     "/cost": SlashCommand("/cost", "shows tokens and money by member, also during a run", _cost),
     "/budget": SlashCommand("/budget [NAME=N,…]", "shows or sets what each question may use", _budget),
+    "/effort": SlashCommand("/effort [LEVEL]", "shows or sets how much the models reason", _effort),
     "/page": SlashCommand("/page", "writes a page (HTML) with every step of the last run", _page),
     "/save": SlashCommand(
         "/save FILE",
