@@ -17,8 +17,9 @@ from maniple.errors import StoreBusy, StoreError
 from maniple.langgraph_internals import checkpoint_config
 from maniple.store import open_store
 from maniple.store.artifact_files import ArtifactFiles
-from maniple.store.configured import misplaced_folders, move_to_postgres
+from maniple.store.configured import misplaced_folders, move_to_postgres, move_to_sqlite
 from maniple.store.postgres.store import open_postgres
+from maniple.store.shared_state import open_state_rows
 from tests.cli.processes import MANIPLE, environment, maniple, start
 from tests.postgres import Cluster
 from tests.upgrade.make_data_folder import ARCHIVE
@@ -200,3 +201,76 @@ def test_the_folders_of_a_file_elsewhere_are_named(tmp_path: Path) -> None:
     moved = [(tmp_path / f"own.db.{name}", tmp_path / "data" / name) for name in ("artifacts", "workspaces")]
     assert misplaced_folders(Settings.model_validate(places)) == moved
     assert misplaced_folders(Settings.model_validate({"data_dir": tmp_path / "data"})) == []
+
+
+async def test_a_database_that_moved_there_and_back_is_the_same(file: Path, url: str) -> None:
+    async with open_store(file, file.parent / "artifacts", server=False):
+        pass
+    fill(file)
+    await move_to_postgres(file, url, ignore)
+    back = file.with_name("back.db")
+    rows = await move_to_sqlite(url, back, ignore)
+    query = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"
+    tables = {
+        name for (name,) in read_file(file, query) if not name.startswith(("sqlite_", "run_t", "run_w"))
+    }
+    assert tables - {"checkpoints"} == rows.keys() - {"checkpoints"}
+    for table in sorted(tables - {"checkpoints"}):
+        names = [name for (name,) in read_file(file, f"SELECT name FROM pragma_table_info('{table}')")]
+        order = "position" if "position" in names else ", ".join(names)
+        columns = ", ".join(name for name in names if name != "position")
+        sql = f"SELECT {columns} FROM {table} ORDER BY {order}"
+        before = [
+            tuple(one.replace("\0", "\ufffd") if isinstance(one, str) else one for one in row)
+            for row in read_file(file, sql)
+        ]
+        assert read_file(back, sql) == before, table
+    keys = "SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints ORDER BY rowid"
+    assert read_file(back, keys) == read_file(file, keys) != []
+    async with (
+        open_store(file, file.parent / "artifacts", server=False) as old,
+        open_store(back, file.parent / "artifacts", server=False) as new,
+    ):
+        assert await new.check() == []
+        for thread, namespace, one in read_file(file, keys):
+            for key in ((thread, namespace, one), (thread, namespace, None)):
+                found = [await at.checkpointer.aget_tuple(checkpoint_config(*key)) for at in (old, new)]
+                assert found[0] == found[1] is not None
+
+
+async def test_a_way_back_needs_a_new_file_and_a_database_that_nobody_has_open(file: Path, url: str) -> None:
+    await move_to_postgres(file, url, ignore)
+    with pytest.raises(StoreError, match="exists"):
+        await move_to_sqlite(url, file, ignore)
+    back = file.with_name("back.db")
+    async with open_postgres(url, ArtifactFiles(file.parent / "artifacts"), server=False):
+        with pytest.raises(StoreBusy):
+            await move_to_sqlite(url, back, ignore)
+    assert not back.exists()
+
+
+async def test_a_way_back_that_is_killed_leaves_nothing_and_the_next_one_moves_all(
+    file: Path, url: str
+) -> None:
+    await move_to_postgres(file, url, ignore)
+    folder = file.parent.parent
+    back = folder / "back.db"
+    env = environment(folder, "")
+    env |= {"MANIPLE_STORE__BACKEND": "postgres", "MANIPLE_STORE__URL": url}
+    with open_state_rows(Settings.model_validate({"store": {"url": url}})) as shared:
+        shared.accepted_tools.write("s", "accepted there")
+    arguments = ("db", "move", "--to", str(back))
+    process = await start(MANIPLE, *arguments, folder=folder, env=env)
+    assert process.stderr
+    async with asyncio.timeout(60):
+        while not (await process.stderr.readline()).startswith(b"events: "):
+            assert process.returncode is None
+    process.send_signal(signal.SIGKILL)
+    await process.communicate()
+    assert not back.exists()
+    status, output, notes = await maniple(*arguments, folder=folder, env=env)
+    assert (status, "writes: " in notes) == (0, True), notes
+    assert "MANIPLE_STORE__BACKEND=sqlite" in output
+    assert [one.name for one in folder.glob("back.db*")] == ["back.db"]
+    assert read_file(back, "SELECT count(*) FROM runs") == read_postgres(url, "SELECT count(*) FROM runs")
+    assert [one.read_text() for one in folder.rglob("accepted/s.json")] == ["accepted there"]

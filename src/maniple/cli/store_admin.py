@@ -326,21 +326,26 @@ def move_database(
     to: Annotated[
         str,
         typer.Option(
-            "--to", metavar="URL", help="The PostgreSQL database.  [default: store.url]", show_default=False
+            "--to",
+            metavar="URL|FILE",
+            help="The PostgreSQL database  [default: store.url]; back from there, a new SQLite file.",
+            show_default=False,
         ),
     ] = "",
     config: ConfigOption = None,
 ) -> None:
-    """Move the SQLite database to PostgreSQL: conversations, runs, checkpoints, keys, schedules.
+    """Move the SQLite database to PostgreSQL, or with store.backend: postgres back to a new file.
 
-    Stop the server first, and every chat. The database of the URL must be empty; tables are
-    created. It gets everything, or after an error nothing: then run the command again. The contents
-    of artifacts and workspaces stay where they are. Runs that wait or were cut off go on there.
+    Stop all servers, workers and chats first. The database of the URL must be empty; tables are
+    created. The target gets everything, or after an error nothing: then run the command again. The
+    contents of artifacts and workspaces stay where they are, the search index is made again. Runs
+    that wait or were cut off go on there.
 
     \b
     Examples:
       maniple db move --to postgresql://maniple@db.example.org/maniple
       MANIPLE_STORE__URL=postgresql://maniple:password@db.example.org/maniple maniple db move
+      MANIPLE_STORE__BACKEND=postgres maniple db move --to data/maniple.db
 
     \b
     Exit status: 0 done, 1 one of them cannot be read or written, 2 wrong usage or settings
@@ -356,7 +361,12 @@ async def _move(settings: "Settings", to: str) -> int:
     from maniple.text import counted
 
     if settings.store.backend == "postgres":
-        raise ConfigError("store.backend is postgres. Set it to sqlite until the SQLite database is moved.")
+        if not to or "://" in to:
+            raise ConfigError(
+                "store.backend is postgres. Name a new SQLite file, --to FILE, or set store.backend to "
+                "sqlite until the SQLite database is moved."
+            )
+        return await _move_back(settings, Path(to))
     url = to or settings.store.database_url
     if not url:
         raise WrongUsage("Name the PostgreSQL database: --to postgresql://user@host/name, or store.url.")
@@ -370,6 +380,32 @@ async def _move(settings: "Settings", to: str) -> int:
     for folder, place in await asyncio.to_thread(misplaced_folders, settings):
         print(clean(f"Move the folder {folder} to {place}."))
     print(clean(f"{file} is as it was. Do not serve it again: its runs would be done twice."))
+    return 0
+
+
+async def _move_back(settings: "Settings", file: Path) -> int:
+    from maniple.cli.text import clean
+    from maniple.errors import ConfigError, StoreError
+    from maniple.store.configured import describe_database, move_to_sqlite
+    from maniple.store.shared_state import open_state_rows, state_files
+    from maniple.text import counted
+
+    def copy_shared() -> None:
+        with open_state_rows(settings) as rows:
+            rows.copy_to(state_files(settings), replace=True)
+
+    file = await asyncio.to_thread(file.resolve)
+    counts = await move_to_sqlite(settings.store.database_url, file, _MoveProgress())
+    total = counted(sum(counts.values()), "row")
+    print(clean(f"Copied {total} of {describe_database(settings)} to {file}, each table whole. Now set:"))
+    print(clean(f"  MANIPLE_STORE__BACKEND=sqlite\n  MANIPLE_STORE__PATH={file}"))
+    print("Do not serve the database again: its runs would be done twice.")
+    try:
+        await asyncio.to_thread(copy_shared)
+    except (ConfigError, StoreError) as error:
+        print(clean(f"Not moved: logins at MCP servers, or tools accepted there. {error}"))
+        return 1
+    print(clean(f"Logins at MCP servers and accepted tools are in {settings.data_dir / 'mcp'}."))
     return 0
 
 

@@ -158,6 +158,17 @@ async def move_to_postgres(
         return await transfer(file, store.process, url, report)
 
 
+async def move_to_sqlite(url: str, file: Path, report: Callable[[str, int, int], None]) -> Mapping[str, int]:
+    """Copy the PostgreSQL database `url` into the new SQLite file `file`; return the rows of each table.
+
+    The contents of artifacts stay where they are. Takes a `report` and raises as `move_to_postgres` does.
+    """
+    require_postgres_driver()
+    from maniple.store.postgres.transfer_back import transfer_back
+
+    return await transfer_back(url, await asyncio.to_thread(file.resolve), report)
+
+
 async def require_postgres(settings: Settings) -> None:
     """Raise `Unavailable` or `StoreError` unless the PostgreSQL database of the settings can be used."""
     require_postgres_driver()

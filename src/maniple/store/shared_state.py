@@ -25,15 +25,13 @@ class SharedState:
     endpoints: SharedTexts
     """What calls have shown of model endpoints, in the text `CAPABILITIES`."""
 
-    def copy_to(self, other: "SharedState") -> dict[str, int]:
-        """Copy the texts that `other` lacks; return how many of each kind. Blocks. Raises `StoreError`."""
-        return {
-            "logins": sum(_copy(self.logins, other.logins, name) for name in self.logins.names()),
-            "accepted tools": sum(
-                _copy(self.accepted_tools, other.accepted_tools, name) for name in self.accepted_tools.names()
-            ),
-            "endpoints": int(_copy(self.endpoints, other.endpoints, CAPABILITIES)),
-        }
+    def copy_to(self, other: "SharedState", *, replace: bool = False) -> None:
+        """Copy the texts that `other` lacks, or with `replace` all. Blocks. Raises `StoreError`."""
+        for name in self.logins.names():
+            _copy(self.logins, other.logins, name, replace=replace)
+        for name in self.accepted_tools.names():
+            _copy(self.accepted_tools, other.accepted_tools, name, replace=replace)
+        _copy(self.endpoints, other.endpoints, CAPABILITIES, replace=replace)
 
 
 @contextmanager
@@ -100,12 +98,10 @@ def _take_over(files: SharedState, rows: SharedState) -> None:
         _LOG.warning("Files of an earlier version are not in the database yet: %s", error)
 
 
-def _copy(source: SharedTexts, target: SharedTexts, name: str) -> bool:
+def _copy(source: SharedTexts, target: SharedTexts, name: str, *, replace: bool) -> None:
     text = source.read(name)
-    if text is None or target.read(name) is not None:
-        return False
+    if text is None or not (replace or target.read(name) is None):
+        return
     with target.locked(name):
-        if target.read(name) is not None:
-            return False
-        target.write(name, text)
-        return True
+        if replace or target.read(name) is None:
+            target.write(name, text)

@@ -54,7 +54,7 @@ async def migrate(url: str, versions: Sequence[str]) -> tuple[int, int]:
 
 async def require_usable(url: str, newest: int) -> None:
     """Raise `StoreError` unless a database has schema version `newest` and gives each client its session."""
-    await _require_version(url, newest)
+    await require_version(url, newest)
     async with connected(url) as first, connected(url) as second:
         if await share_a_session(first, second):
             raise StoreError(
@@ -72,7 +72,8 @@ async def share_a_session(first: AsyncConnection, second: AsyncConnection) -> bo
     return found != "first"
 
 
-async def _require_version(url: str, newest: int) -> None:
+async def require_version(url: str, newest: int) -> None:
+    """Raise `StoreError` unless a database has schema version `newest`."""
     name = name_database(url)
     async with connected(url) as connection:
         rows = await fetch_all(connection, "SELECT to_regclass(%s) IS NOT NULL", (_VERSIONS,))

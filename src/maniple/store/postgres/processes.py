@@ -54,6 +54,12 @@ async def registered(database: PostgresDatabase, *, server: bool) -> AsyncGenera
             await database.execute("DELETE FROM processes WHERE process = %s", (database.process,))
 
 
+async def count_living(connection: AsyncConnection) -> int:
+    """Return how many processes have the database open."""
+    ((count,),) = await fetch_all(connection, f"SELECT count(*) FROM processes WHERE {_RECENT}")
+    return count
+
+
 async def _register_patiently(database: PostgresDatabase, *, server: bool) -> None:
     begun = time.monotonic()
     while (other := await _register(database, server=server)) is not None:

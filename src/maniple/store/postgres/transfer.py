@@ -121,16 +121,18 @@ def plan_copies(source: sqlite3.Connection) -> list[TableCopy]:
 
     `position` is given anew, in the same order.
     """
+    return [*(_plan_copy(source, table) for table in list_tables(source)), *_plan_checkpoints()]
+
+
+def list_tables(file: sqlite3.Connection) -> list[str]:
+    """Return the tables of a SQLite database that PostgreSQL has alike, those that others refer to first."""
     query = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"
-    tables = {name for (name,) in source.execute(query) if not name.startswith("sqlite_")} - _NOT_COPIED
+    tables = {name for (name,) in file.execute(query) if not name.startswith("sqlite_")} - _NOT_COPIED
     parents: dict[str, set[str]] = {}
     for table in tables:
-        keys = source.execute(f"SELECT \"table\" FROM pragma_foreign_key_list('{table}')")
+        keys = file.execute(f"SELECT \"table\" FROM pragma_foreign_key_list('{table}')")
         parents[table] = {parent for (parent,) in keys}
-    return [
-        *(_plan_copy(source, table) for table in TopologicalSorter(parents).static_order()),
-        *_plan_checkpoints(),
-    ]
+    return [*TopologicalSorter(parents).static_order()]
 
 
 def _plan_copy(source: sqlite3.Connection, table: str) -> TableCopy:
