@@ -101,6 +101,7 @@ async def _tasks(browser: Browser, server: ServerProcess, story: Story) -> dict[
     await page.get_by_text(f"{calls} tool calls").wait_for()
     longest["page_load_5000_task_ms"] = _longest(await browser.stop_tracing())
     await browser.start_tracing(page=page, categories=_CATEGORIES)
+    await page.locator("#panel-tab-now").click()
     await page.locator(".work > summary").click()
     await page.wait_for_function(f"() => document.querySelectorAll('.call').length === {calls}")
     longest["page_open_5000_task_ms"] = _longest(await browser.stop_tracing())

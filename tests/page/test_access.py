@@ -46,7 +46,10 @@ def test_a_keyboard_is_enough_to_ask_answer_and_look(page: Page, model: OpenAISe
     page.keyboard.press("Enter")
     standing(page, "Done")
     assert page.evaluate(_NAME) == "Your question", "the focus is not lost with the form"
-    tab_to(page, "^Work", "Shift+Tab")
+    tab_to(page, "^Report", "Shift+Tab")
+    page.keyboard.press("Home")
+    tab_to(page, "^Work")
+    page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect(page.locator(".call")).to_be_visible()
     tab_to(page, "Run a shell command")

@@ -103,6 +103,9 @@ def test_the_action_is_marked_on_the_picture_while_it_is_done_on_any_width(
     expect(view.get_by_role("button", name="Live")).to_be_focused()
     shop.delivers.set()
     standing(page, "Done")
+    if page.locator(".handle[aria-expanded=false]").is_visible():
+        page.locator(".handle").click()
+    page.get_by_role("tab", name="Browser").click()
     expect(view).to_be_visible()
 
 
@@ -114,11 +117,13 @@ def test_each_step_can_be_gone_back_to_by_keyboard_and_after_a_reload_all_of_it_
     model.reset(buying(shop))
     ask(page, "Buy a hat")
     standing(page, "Done")
+    page.get_by_role("tab", name="Now").click()
     expect(page.get_by_text("3 steps")).to_be_visible()
     expect(page.get_by_role("region", name="Browser")).to_be_hidden()
     page.reload()
-    page.locator("summary", has_text="3 steps").focus()
+    page.get_by_role("tab", name="Browser").focus()
     page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
     view = page.get_by_role("region", name="Browser")
     expect(view.get_by_role("img", name="Bought: is done: A hat is bought.")).to_be_visible()
     page.keyboard.press("Tab")

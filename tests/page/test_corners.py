@@ -86,13 +86,13 @@ def test_a_conversation_that_is_deleted_in_another_tab_is_gone_here_too(context:
 def test_back_and_forward_go_through_conversations_and_drafts_stay_with_theirs(tab: Page):
     tab.goto("/#report")
     field = tab.get_by_label("Your question")
-    expect(tab.locator(".markdown table")).to_be_visible()
+    expect(tab.locator(".answer .markdown table")).to_be_visible()
     field.fill("How old do")
     tab.locator(".threads a[href='#failed']").click()
     expect(tab.locator(".notice.bad")).to_be_visible()
     expect(field).to_have_value("")
     tab.go_back()
-    expect(tab.locator(".markdown table")).to_be_visible()
+    expect(tab.locator(".answer .markdown table")).to_be_visible()
     expect(field).to_have_value("How old do")
     tab.reload()
     expect(field).to_have_value("How old do")
@@ -109,7 +109,7 @@ def test_a_revoked_key_is_requested_again_and_the_draft_stays(tab: Page):
     tab.get_by_label("API key").fill("another")
     tab.unroute_all()
     tab.keyboard.press("Enter")
-    expect(tab.locator(".markdown table")).to_be_visible()
+    expect(tab.locator(".answer .markdown table")).to_be_visible()
     expect(tab.get_by_label("Your question")).to_have_value("And the swallows?")
 
 
@@ -151,7 +151,7 @@ def test_a_file_that_is_too_large_is_refused_when_it_is_chosen_and_the_others_st
 def test_a_browser_that_keeps_nothing_shows_the_page_all_the_same(tab: Page):
     tab.add_init_script(_NO_STORAGE)
     tab.goto("/#report")
-    expect(tab.locator(".markdown table")).to_be_visible()
+    expect(tab.locator(".answer .markdown table")).to_be_visible()
 
 
 def test_without_a_model_the_page_shows_what_to_set(tab: Page):

@@ -125,7 +125,7 @@ def test_an_answer_is_read_from_its_first_line_and_a_conversation_from_its_newes
     model.reset({**SIMPLE, "reporter": [reply(_LONG)]})
     ask(page)
     standing(page, "Done")
-    first = page.get_by_role("heading", name="The first line")
+    first = page.get_by_role("log").get_by_role("heading", name="The first line")
     expect_inside(first)
     ask(page, "And again?")
     expect(first).to_have_count(2)

@@ -27,7 +27,7 @@ $\\href{javascript:window.evil=5}{x}$ $\\includegraphics{http://evil.test/p.png}
 
 _WATCH = """() => {
     window.seen = [];
-    const note = () => window.seen.push(document.querySelector(".markdown")?.textContent ?? "");
+    const note = () => window.seen.push(document.querySelector(".answer .markdown")?.textContent ?? "");
     new MutationObserver(note).observe(document.body, { subtree: true, childList: true });
 }"""
 
@@ -42,10 +42,16 @@ def standing(page: Page, words: str) -> None:
     expect(page.locator(".standing").last.get_by_role("status")).to_have_text(words)
 
 
+def show_work(page: Page) -> None:
+    """Select the tab of plan and work, which at the end gives way to that of the report."""
+    page.locator("#panel-tab-now").click()
+
+
 def test_a_question_is_answered_with_its_plan_work_and_report(page: Page):
     ask(page)
     standing(page, "Done")
-    expect(page.get_by_role("heading", name="What is 1 + 3?")).to_be_visible()
+    expect(page.get_by_role("log").get_by_role("heading", name="What is 1 + 3?")).to_be_visible()
+    show_work(page)
     expect(page.get_by_role("region", name="Plan").locator("li.completed")).to_have_count(2)
     page.get_by_text("Work", exact=True).click()
     page.get_by_text("Run Python").click()
@@ -82,7 +88,7 @@ def test_the_answer_is_written_while_it_comes_and_its_thoughts_are_folded(page: 
     standing(page, "Done")
     assert any("First" in text and "last" not in text for text in page.evaluate("window.seen"))
     expect(page.get_by_text("How to say it?")).to_be_hidden()
-    expect(page.locator(".markdown")).to_contain_text("last words.")
+    expect(page.locator(".answer .markdown")).to_contain_text("last words.")
 
 
 def test_a_plan_is_reviewed_in_words_and_accepted(page: Page):
@@ -116,6 +122,7 @@ def test_a_plan_is_edited_reordered_and_accepted(page: Page):
     page.get_by_role("button", name="Remove").nth(1).click()
     page.get_by_role("button", name="Accept as edited").click()
     standing(page, "Done")
+    show_work(page)
     expect(page.get_by_role("region", name="Plan").locator("summary")).to_contain_text(
         ["Look it up", "Report"]
     )
@@ -203,6 +210,7 @@ def test_a_tool_call_is_edited_and_approved(page: Page, model: OpenAIServer):
     arguments.fill('{"cmd": "echo edited"}')
     page.get_by_role("button", name="Approve as edited").click()
     standing(page, "Done")
+    show_work(page)
     page.get_by_text("Work", exact=True).click()
     page.locator(".call > summary").last.click()
     expect(page.get_by_label("Result").last).to_contain_text("edited")
@@ -262,17 +270,17 @@ def test_a_reload_in_the_middle_of_a_run_goes_on_where_it_was_and_two_tabs_agree
     held = reply("Word by word, " * 30 + "to the end.", hang_after=20)
     model.reset({**SIMPLE, "reporter": [held]})
     ask(page)
-    expect(page.locator(".markdown")).to_contain_text("Word by word")
+    expect(page.locator(".answer .markdown")).to_contain_text("Word by word")
     other = page.context.new_page()
     other.goto(page.url)
     page.reload()
     for tab in (page, other):
-        expect(tab.locator(".markdown")).to_contain_text("Word by word")
+        expect(tab.locator(".answer .markdown")).to_contain_text("Word by word")
     model.release()
     for tab in (page, other):
         standing(tab, "Done")
         expect(tab.locator(".question")).to_have_text("1+3=?")
-        assert (tab.locator(".markdown").text_content() or "").count("to the end.") == 1
+        assert (tab.locator(".answer .markdown").text_content() or "").count("to the end.") == 1
     model.reset(SIMPLE)
     ask(page, "And once more?")
     for tab in (page, other):
@@ -355,9 +363,9 @@ def test_a_formula_brings_its_font_so_that_its_index_is_low(page: Page, model: O
     standing(page, "Done")
     page.wait_for_function("() => [...document.fonts].some((font) => font.status === 'loaded')")
     assert len([url for url in asked if ".woff2" in url]) == 1
-    assert page.locator(".markdown mo[stretchy=false]").count() == 2
-    expect(page.locator(".markdown ol")).to_have_attribute("start", "3")
-    base, index = page.locator(".markdown math").evaluate(_BOTTOMS)
+    assert page.locator(".answer .markdown mo[stretchy=false]").count() == 2
+    expect(page.locator(".answer .markdown ol")).to_have_attribute("start", "3")
+    base, index = page.locator(".answer .markdown math").evaluate(_BOTTOMS)
     assert index > base + 2
 
 
@@ -367,7 +375,7 @@ def test_a_hostile_report_is_inert(page: Page, model: OpenAIServer):
     model.reset({**SIMPLE, "reporter": [{"chunks": [HOSTILE]}]})
     ask(page)
     standing(page, "Done")
-    report = page.locator(".markdown")
+    report = page.locator(".answer .markdown")
     expect(report.locator("math").first).to_be_attached()
     assert page.evaluate("window.evil") is None
     assert report.locator("script, img, iframe, [onerror], [style]").count() == 0
@@ -381,7 +389,7 @@ def test_a_line_of_a_megabyte_is_shown_as_it_is(page: Page, model: OpenAIServer)
     model.reset({**SIMPLE, "reporter": [{"chunks": ["x" * 1_000_000]}]})
     ask(page)
     standing(page, "Done")
-    assert page.locator(".markdown pre").evaluate("pre => pre.textContent.length") == 1_000_000
+    assert page.locator(".answer .markdown pre").evaluate("pre => pre.textContent.length") == 1_000_000
     expect(page.get_by_label("Your question")).to_be_editable()
 
 
@@ -429,12 +437,12 @@ def test_a_run_goes_on_after_the_server_was_killed(browser: Browser, tmp_path: P
         with server_process(env, tmp_path) as first:
             page.goto(first.url)
             ask(page)
-            expect(page.locator(".markdown")).to_contain_text("Word by word")
+            expect(page.locator(".answer .markdown")).to_contain_text("Word by word")
             first.process.send_signal(signal.SIGKILL)
             model.reset({**SIMPLE, "reporter": [reply("Word by word to the end.")]})
             expect(page.get_by_text("Connection lost.")).to_be_visible()
         with server_process(env, tmp_path, port=int(first.url.rpartition(":")[2])):
             standing(page, "Done")
-            expect(page.locator(".markdown")).to_contain_text("to the end.")
+            expect(page.locator(".answer .markdown")).to_contain_text("to the end.")
             expect(page.get_by_text("Connection lost.")).to_be_hidden()
         context.close()

@@ -255,9 +255,9 @@ def test_a_long_report_is_laid_out_to_its_end_and_its_diagram_drawn_for_the_ligh
     page: Page, model: OpenAIServer, site: str
 ):
     reported(page, model, site, REPORT + "\n\n".join(["Many words. " * 40] * 150) + "\n\n## The very end\n")
-    expect(page.get_by_role("heading", name="The very end")).to_be_attached()
+    expect(page.locator(".answer").get_by_role("heading", name="The very end")).to_be_attached()
     expect(page.get_by_role("link", name="Source 1: The price of tea").first).to_be_attached()
-    picture = page.get_by_role("img", name="Diagram: From water to tea")
+    picture = page.locator(".answer").get_by_role("img", name="Diagram: From water to tea")
     expect(picture).to_be_visible()
     assert picture.evaluate("one => one.decode().then(() => one.naturalWidth > one.naturalHeight)")
     light = picture.get_attribute("src")
@@ -265,8 +265,8 @@ def test_a_long_report_is_laid_out_to_its_end_and_its_diagram_drawn_for_the_ligh
     page.emulate_media(color_scheme="dark")
     expect(picture).not_to_have_attribute("src", light)
     assert picture.evaluate("one => one.decode().then(() => true)")
-    page.locator(".diagram summary").click()
-    expect(page.locator(".diagram pre")).to_contain_text("A[Water]")
+    page.locator(".answer .diagram summary").click()
+    expect(page.locator(".answer .diagram pre")).to_contain_text("A[Water]")
 
 
 def test_a_hostile_diagram_is_inert(browser: Browser, server: ServerProcess, model: OpenAIServer):
@@ -280,11 +280,11 @@ def test_a_hostile_diagram_is_inert(browser: Browser, server: ServerProcess, mod
     page.on("dialog", lambda dialog: reached.append(dialog.message))
     ask(page)
     standing(page, "Done")
-    reasons = page.locator(".block > .who")
+    reasons = page.locator(".answer .block > .who")
     expect(reasons).to_contain_text(
         ["cannot be drawn. The source image", "cannot be drawn. Parse error", "too long to be drawn"]
     )
-    picture = page.get_by_role("img", name="Diagram: Hostile")
+    picture = page.locator(".answer").get_by_role("img", name="Diagram: Hostile")
     expect(picture).to_be_visible()
     picture.click()
     assert page.evaluate("window.evil") is None
@@ -301,7 +301,7 @@ def test_a_report_without_a_title_has_that_of_its_plan(page: Page, model: OpenAI
     ask(page)
     standing(page, "Done")
     page.get_by_role("button", name="Read the report").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("1 + 3")
+    expect(page.get_by_role("dialog").get_by_role("heading", level=1)).to_have_text("1 + 3")
 
 
 def test_what_is_read_stays_in_its_place_when_the_finished_report_replaces_it(

@@ -70,6 +70,7 @@ def test_a_chinese_page_says_in_chinese_what_the_service_lacks_and_how_long_code
     page.locator("#question").fill("1+3=?")
     page.locator("#question").press("Enter")
     expect(page.locator(".standing.completed")).to_be_visible()
+    page.locator("#panel-tab-now").click()
     page.locator(".plan li summary").first.click()
     expect(page.locator(".outcome .notes")).to_have_text(re.compile(r"^用时 [\d.]+ 秒$"))
     page.context.close()
@@ -144,10 +145,10 @@ def test_files_asked_for_while_another_is_prepared_come_too_and_the_report_stays
         assert box is not None
         page.mouse.click(box["x"] + 5, box["y"] + 5)
 
-    menu = page.locator(".offers > summary")
+    menu = page.locator(".reading .offers > summary")
     press(menu)
     press(page.get_by_role("button", name="HTML"))
-    news = page.locator(".news")
+    news = page.locator(".reading .news")
     expect(news).to_have_text("HTML: Preparing…")
     assert page.locator(".reading").evaluate("one => one.scrollTop") == 900
     menu.click()

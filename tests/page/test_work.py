@@ -13,7 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.openai_server import SIMPLE, OpenAIServer, reply
 from tests.page.stories import Story, keep, long_story
-from tests.page.test_page import ask, standing
+from tests.page.test_page import ask, show_work, standing
 
 LONG = long_story()
 _FOUND = [
@@ -112,6 +112,7 @@ FAILING = _failing()
 def opened(page: Page, story: Story) -> Locator:
     """Open the work of a prepared run; return its calls."""
     page.goto(f"/#{story.name}")
+    show_work(page)
     page.get_by_text("Work", exact=True).click()
     return page.locator(".call")
 
@@ -153,6 +154,7 @@ def test_all_files_of_a_conversation_are_saved_with_one_button(page: Page):
 
 def test_a_repeated_report_is_no_step_and_the_leads_decision_is_under_the_step_that_failed(page: Page):
     page.goto(f"/#{FAILING.name}")
+    show_work(page)
     expect(page.locator(".plan li")).to_have_count(2)
     expect(page.locator(".plan")).not_to_contain_text("reporter")
     expect(page.locator(".plan h2")).to_contain_text("2/2")
@@ -218,6 +220,7 @@ def test_a_plan_under_way_is_changed_by_keyboard(page: Page, model: OpenAIServer
         title.press("Enter")
     model.release()
     standing(page, "Done")
+    show_work(page)
     steps = page.get_by_role("region", name="Plan").locator("li.completed summary")
     expect(steps).to_contain_text(["Compute it anew", "Look again", "Report"])
     expect(page.get_by_role("button", name="Change this step")).to_have_count(0)

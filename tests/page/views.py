@@ -45,6 +45,7 @@ def _pull_sheet(page: Page) -> None:
 
 def _open_work(page: Page) -> None:
     _pull_sheet(page)
+    page.locator("#panel-tab-now").click()
     page.locator(".work > summary").last.click()
     expect(page.locator(".call > summary").first).to_be_visible()
     for summary in page.locator(".call > summary").all():
@@ -54,7 +55,7 @@ def _open_work(page: Page) -> None:
 def _open_film(page: Page) -> None:
     expect(page.locator(".standing.completed")).to_be_attached()
     _pull_sheet(page)
-    page.locator(".browser-view:not([open]) > summary").click()
+    page.locator("#panel-tab-browser").click()
     page.get_by_role("slider").fill("1")
 
 
@@ -110,7 +111,7 @@ VIEWS = (
     View("choices", "", ".chosen", _choose),
     View("limits", "", ".limits input", _open_limits),
     View("running", "running", ".now"),
-    View("report", "report", ".markdown math"),
+    View("report", "report", ".answer math"),
     View("reading", "report/read/run-report", ".reading"),
     View("work", "report", ".call pre", _open_work),
     View("browser", "browser", ".stage img", _open_film),

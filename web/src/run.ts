@@ -3,6 +3,7 @@ import type { UsageReported } from "./events.generated";
 import type { Finding } from "./findings";
 import type { TextPart, Turn } from "./parts";
 import { Recording } from "./recording";
+import { SEARCHES } from "./results";
 import { Turns } from "./turns";
 
 export interface Problem {
@@ -34,6 +35,8 @@ const SPEAKERS = new Set(["coordinator", "reporter"]);
 /** Events that show that an agent is working. */
 const BEGINS = new Set(["start_of_workflow", "start_of_agent"]);
 const MOVE_FILES = new Set(["move_file", "copy_file", "delete_file", "file_operations", "undo_file_operations"]);
+/** The tools whose calls find or read sources. */
+const FIND_SOURCES = new Set([...SEARCHES, "crawl_tool", "browser"]);
 const ENDED = new Set(["completed", "failed", "cancelled", "budget_exhausted"]);
 
 /**
@@ -57,6 +60,8 @@ export class RunModel {
   reviews: GapReview[] = [];
   /** The files that it made or changed. The texts of pages that it read are sources, and not among them. */
   artifacts: ArtifactLink[] = [];
+  /** Increases when there may be more sources. */
+  readings = 0;
   threadId = "";
   /** When it was accepted, in Unix seconds; null without times. */
   askedAt: number | null = null;
@@ -326,6 +331,10 @@ export class RunModel {
         this.movesFiles ||= MOVE_FILES.has(event.tool_name);
         this.#work(event);
         break;
+      case "tool_call_result":
+        if (FIND_SOURCES.has(event.tool_name)) this.readings += 1;
+        this.#work(event);
+        break;
       default:
         this.#work(event);
     }
@@ -371,7 +380,7 @@ export class RunModel {
   }
 
   #keep(artifact: ArtifactLink): void {
-    if (artifact.source !== undefined) return;
+    if (artifact.source !== undefined) return void (this.readings += 1);
     const at = this.#artifactIndexes.get(artifact.artifact_id) ?? this.artifacts.length;
     this.#artifactIndexes.set(artifact.artifact_id, at);
     this.artifacts[at] = artifact;

@@ -11,7 +11,7 @@ import { Conversation } from "./chat/Conversation";
 import { KeyForm } from "./KeyForm";
 import { ConnectDialog } from "./models/ConnectForm";
 import { PendingForms } from "./plan/PendingForms";
-import { LivePanel } from "./work/LivePanel";
+import { LivePanel } from "./panel/LivePanel";
 import { ThreadList } from "./threads/ThreadList";
 
 export function App({ onKey }: { onKey: () => void }) {

@@ -10,7 +10,7 @@ export function AlsoRead({ sources }: { sources: readonly Source[] }) {
       <ul class="sources">
         {sources.map((one) => (
           <li key={one.number} class="source">
-            <span class="number">[{one.number}]</span> <Title {...one} />
+            <span class="number">[{one.number}]</span> <SourceTitle {...one} />
           </li>
         ))}
       </ul>
@@ -18,7 +18,8 @@ export function AlsoRead({ sources }: { sources: readonly Source[] }) {
   );
 }
 
-function Title({ url, title }: Source) {
+/** The title of a source, which leads to it, and its host. */
+export function SourceTitle({ url, title }: Source) {
   if (!/^https?:/i.test(url) || !URL.canParse(url)) return <>{title || url}</>;
   return (
     <>

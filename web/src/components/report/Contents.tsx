@@ -14,8 +14,16 @@ export function headingsIn(place: Element): HTMLElement[] {
   return shown.length < FEWEST ? [] : shown;
 }
 
+interface Shown {
+  headings: readonly HTMLElement[];
+  /** The element that scrolls the report. */
+  view: HTMLElement;
+  /** Whether it is folded in a wide window, too. */
+  isFolded?: boolean;
+}
+
 /** The table of contents of a report; the current section is marked. */
-export function Contents({ headings, view }: { headings: readonly HTMLElement[]; view: HTMLElement }) {
+export function Contents({ headings, view, isFolded = false }: Shown) {
   const [current, setCurrent] = useState(0);
   const [isWide, setWide] = useState(() => matchMedia("(min-width: 64rem)").matches);
   useEffect(() => {
@@ -34,7 +42,7 @@ export function Contents({ headings, view }: { headings: readonly HTMLElement[];
   const highest = Math.min(...headings.map(levelOf));
   return (
     <nav class="contents" aria-label={texts.contents}>
-      <details open={isWide}>
+      <details open={isWide && !isFolded}>
         <summary>{texts.contents}</summary>
         <ol>
           {headings.map((heading, index) => (

@@ -1,70 +1,26 @@
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { type CheckedClaims, explanations, NOTHING_CHECKED, scoreText } from "../../claims";
-import { reference, type Source } from "../../references";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { texts } from "../../texts";
-import { Markdown } from "../chat/Markdown";
 import { useService } from "../service";
-import { Contents, headingsIn } from "./Contents";
 import { Menu } from "./Menu";
-import { AlsoRead } from "./AlsoRead";
-import { ClaimList } from "./ClaimList";
-import { downloads, type Entry } from "./entries";
+import { type ReportParts, ReportText } from "./ReportText";
+import { type Entry, entriesOf } from "./entries";
 
-interface Shown {
-  runId: string;
-  /** The title if the report has none. */
-  title: string;
-  text: string;
-  isWritten: boolean;
-  /** Whether the run has ended. */
-  isFinal: boolean;
+interface Shown extends ReportParts {
   /** Further entries of the menu. */
   more?: readonly Entry[];
   onClose: () => void;
 }
 
-/** The rendered text. */
-interface Written {
-  place: HTMLElement;
-  headings: HTMLElement[];
-  unverified: number;
-}
-
-/** The answer of a run as a document with contents, sources and unverified passages. */
-export function ReportView({ runId, title, text, isWritten, isFinal, more = [], onClose }: Shown) {
+/** The answer of a run as a document over the page, with its menu. */
+export function ReportView({ more = [], onClose, ...report }: Shown) {
   const service = useService();
   const view = useRef<HTMLElement>(null);
-  const [written, setWritten] = useState<Written | null>(null);
-  const [listed, setListed] = useState<ReadonlySet<number> | null>(null);
   const [news, setNews] = useState({ text: "", isBad: false });
-  const evidence = useEvidence(runId);
-  const list = useRef<HTMLDetailsElement>(null);
-  const showClaim = useCallback((index: number) => {
-    if (list.current) list.current.open = true;
-    list.current?.querySelectorAll<HTMLElement>(".claim")[index]?.focus();
-  }, []);
-  const onWritten = useCallback(
-    (place: HTMLElement) =>
-      setWritten({ place, headings: headingsIn(place), unverified: place.querySelectorAll("mark").length }),
-    [],
-  );
-  // The text is shown without waiting for what is known about it.
-  useEffect(() => {
-    if (!written || !evidence) return;
-    const { sources, checked } = evidence;
-    if (checked.claims.length > 0) hideScore(written.place, scoreText(checked));
-    setListed(reference(written.place, sources, explanations(checked), showClaim));
-  }, [written, evidence]);
   useFocusInside(view);
-  const entries = [
-    ...(isWritten ? downloads(service, runId) : []),
-    { name: texts.print, work: async () => print() },
-    { name: texts.copyMarkdown, work: () => navigator.clipboard.writeText(text), done: texts.copied },
-    ...more,
-  ];
+  const entries = [...entriesOf(service, report), { name: texts.print, work: async () => print() }, ...more];
   const onKey = (event: KeyboardEvent) => event.key === "Escape" && onClose();
   return (
-    <section class="reading" ref={view} role="dialog" aria-modal="true" aria-label={title || texts.report} tabIndex={-1} onKeyDown={onKey}>
+    <section class="reading" ref={view} role="dialog" aria-modal="true" aria-label={report.title || texts.report} tabIndex={-1} onKeyDown={onKey}>
       <header class="reading-bar">
         <button onClick={onClose}>
           <span aria-hidden="true">←</span> {texts.closeReport}
@@ -72,54 +28,9 @@ export function ReportView({ runId, title, text, isWritten, isFinal, more = [], 
         <p class={news.isBad ? "news bad" : "news"} role={news.isBad ? "alert" : "status"}>{news.text}</p>
         <Menu entries={entries} onNews={setNews} />
       </header>
-      <div class="reading-page">
-        {written && view.current && <Contents headings={written.headings} view={view.current} />}
-        <article>
-          {written && written.unverified > 0 && <Unverified count={written.unverified} view={view} />}
-          {!/^#\s/m.test(text.slice(0, 2_000)) && title && <h1 class="title">{title}</h1>}
-          <Markdown text={text} isWritten={isWritten} isFinal={isFinal} runId={runId} onWritten={onWritten} />
-          {listed && evidence && (
-            <>
-              <ClaimList checked={evidence.checked} sources={evidence.sources} list={list} />
-              <AlsoRead sources={[...evidence.sources.values()].filter((one) => !listed.has(one.number))} />
-            </>
-          )}
-        </article>
-      </div>
+      <ReportText {...report} view={view} />
     </section>
   );
-}
-
-interface Evidence {
-  /** The sources of the run by number. */
-  sources: ReadonlyMap<number, Source>;
-  checked: CheckedClaims;
-}
-
-/** What the service knows about a report; null until it is loaded, and empty as far as that fails. */
-function useEvidence(runId: string): Evidence | null {
-  const { ask, has } = useService();
-  const [evidence, setEvidence] = useState<Evidence | null>(null);
-  useEffect(() => {
-    const leaving = new AbortController();
-    const load = async <Data,>(name: string, nothing: Data): Promise<Data> => {
-      const path = `/api/runs/${encodeURIComponent(runId)}/${name}`;
-      if (!has(path)) return nothing;
-      // Without it, the report's own list of sources stays, and marks have no reasons; a run at work has no claims yet.
-      return ask(path, { signal: leaving.signal }).then((response) => response.json() as Promise<Data>).catch(() => nothing);
-    };
-    void Promise.all([load("sources", { sources: [] as Source[] }), load("claims", NOTHING_CHECKED)]).then(
-      ([{ sources }, checked]) => setEvidence({ sources: new Map(sources.map((one) => [one.number, one])), checked }),
-    );
-    return () => leaving.abort();
-  }, [runId]);
-  return evidence;
-}
-
-/** Hide the score at the end of the text: it opens the list of claims. */
-function hideScore(place: HTMLElement, score: string): void {
-  const last = [...place.querySelectorAll<HTMLElement>("p > em:only-child")].at(-1);
-  if (last && score && last.textContent === score && last.parentElement!.textContent.trim() === score) last.parentElement!.hidden = true;
 }
 
 /** Move the focus into the view and make the rest of the page inert; undo both at the end. */
@@ -135,22 +46,4 @@ export function useFocusInside(view: { current: HTMLElement | null }): void {
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
   }, []);
-}
-
-function Unverified({ count, view }: { count: number; view: { current: HTMLElement | null } }) {
-  const at = useRef(-1);
-  const next = () => {
-    const marks = view.current?.querySelectorAll<HTMLElement>("mark");
-    if (!marks?.length) return;
-    at.current = (at.current + 1) % marks.length;
-    marks[at.current]!.focus();
-  };
-  return (
-    <p class="notice doubts">
-      <span>
-        {count === 1 ? texts.oneUnverified : texts.manyUnverified.replace("{}", String(count))} {texts.unverifiedWhy}
-      </span>
-      <button onClick={next}>{texts.showNext}</button>
-    </p>
-  );
 }

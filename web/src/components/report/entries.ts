@@ -1,3 +1,4 @@
+import { copyText } from "../../clipboard";
 import { save } from "../../download";
 import { texts } from "../../texts";
 import type { Service } from "../service";
@@ -19,8 +20,20 @@ const forms = () => [
   { form: "zip", name: texts.withFigures, type: "application/zip", ending: "zip" },
 ] as const;
 
+/** What a reader can do with a report. */
+export function entriesOf(service: Service, { runId, text, isWritten }: { runId: string; text: string; isWritten: boolean }): Entry[] {
+  return [
+    ...(isWritten ? downloads(service, runId) : []),
+    { name: texts.copyMarkdown, work: () => copy(text), done: texts.copied },
+  ];
+}
+
+async function copy(text: string): Promise<void> {
+  if (!(await copyText(text))) throw new Error(texts.notCopied);
+}
+
 /** The report of a run as a file in each available format. */
-export function downloads(service: Service, runId: string): Entry[] {
+function downloads(service: Service, runId: string): Entry[] {
   return forms().map(({ form, name, type, ending }) => {
     const path = `/api/runs/${encodeURIComponent(runId)}/report?form=${form}&download=true`;
     const work = async () => {

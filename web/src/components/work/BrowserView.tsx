@@ -16,12 +16,49 @@ interface Shown {
   version: number;
 }
 
-/** The team's browser with the current action marked. All steps can be revisited, and played after the run. */
-export function BrowserView({ recording, isLive }: Shown) {
-  // The step that the user selected, counted from the first of the run; null follows the newest.
+/** The position in a recording. */
+interface Playback {
+  /** The step that the user selected, counted from the first of the run; null follows the newest. */
+  chosen: number | null;
+  choose: (step: number | null) => void;
+  isPlaying: boolean;
+  play: (isPlaying: boolean) => void;
+}
+
+function usePlayback(): Playback {
   const [chosen, choose] = useState<number | null>(null);
-  const [isOpen, setOpen] = useState(isLive);
   const [isPlaying, play] = useState(false);
+  return { chosen, choose, isPlaying, play };
+}
+
+/** The team's browser, which is unfolded while it works. */
+export function BrowserView({ recording, isLive, version }: Shown) {
+  const playback = usePlayback();
+  const [isOpen, setOpen] = useState(isLive);
+  const view = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    // What comes next takes the space, unless the user is viewing a step.
+    if (isLive) setOpen(true);
+    else if (playback.chosen === null && !view.current?.contains(document.activeElement)) setOpen(false);
+  }, [isLive]);
+  const { newest, frames, leftOut } = recording;
+  return (
+    <details ref={view} class={`browser-view ${isLive ? "live" : ""}`} open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>
+      <summary>
+        {texts.browser} <span class="who">{newest && isLive ? doingIn(newest) : filled(texts.recording.steps, { all: frames.length + leftOut })}</span>
+      </summary>
+      {isOpen && <Player recording={recording} isLive={isLive} version={version} {...playback} />}
+    </details>
+  );
+}
+
+/** The team's browser, always unfolded. */
+export function BrowserPlayer(shown: Shown) {
+  return <div class="browser-view"><Player {...shown} {...usePlayback()} /></div>;
+}
+
+/** A browser with the current action marked. All steps can be revisited, and played after the run. */
+function Player({ recording, isLive, chosen, choose, isPlaying, play }: Shown & Playback) {
   const { frames, leftOut } = recording;
   const last = frames.length - 1;
   const at = chosen === null ? last : Math.min(Math.max(chosen - leftOut, 0), last);
@@ -30,12 +67,6 @@ export function BrowserView({ recording, isLive }: Shown) {
     const near = Math.min(Math.max(to, 0), last);
     choose(near === last && isLive ? null : near + leftOut);
   };
-  const view = useRef<HTMLDetailsElement>(null);
-  useEffect(() => {
-    // What comes next takes the space, unless the user is viewing a step.
-    if (isLive) setOpen(true);
-    else if (chosen === null && !view.current?.contains(document.activeElement)) setOpen(false);
-  }, [isLive]);
   useEffect(() => {
     if (!isPlaying) return;
     if (at >= last) return play(false);
@@ -55,24 +86,17 @@ export function BrowserView({ recording, isLive }: Shown) {
   const step = filled(texts.recording.step, { n: at + 1 + leftOut, all: frames.length + leftOut });
   const doing = frame ? doingIn(frame) : "";
   return (
-    <details ref={view} class={`browser-view ${isLive ? "live" : ""}`} open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>
-      <summary>
-        {texts.browser} <span class="who">{recording.newest && isLive ? doingIn(recording.newest) : filled(texts.recording.steps, { all: frames.length + leftOut })}</span>
-      </summary>
-      {isOpen && (
-        <section aria-label={texts.browser} onKeyDown={move}>
-          <BrowserStage frame={frame} place={frame ? frame.place : recording.place} newest={isLive && at === last ? recording.picture : null} isActing={isLive && at === last} caption={doing} />
-          {frame && <Caption frame={frame} doing={doing} />}
-          {frame && (
-            <BrowserControls at={at} last={last} step={`${step}: ${doing}`} go={go}>
-              <Go isLive={isLive} isFollowing={chosen === null} isPlaying={isPlaying} go={isLive ? () => choose(null) : toggle} />
-              <span class="who count">{step}</span>
-            </BrowserControls>
-          )}
-          <p class="unseen" role="status">{chosen !== null && !isPlaying && `${step}: ${doing}`}</p>
-        </section>
+    <section aria-label={texts.browser} onKeyDown={move}>
+      <BrowserStage frame={frame} place={frame ? frame.place : recording.place} newest={isLive && at === last ? recording.picture : null} isActing={isLive && at === last} caption={doing} />
+      {frame && <Caption frame={frame} doing={doing} />}
+      {frame && (
+        <BrowserControls at={at} last={last} step={`${step}: ${doing}`} go={go}>
+          <Go isLive={isLive} isFollowing={chosen === null} isPlaying={isPlaying} go={isLive ? () => choose(null) : toggle} />
+          <span class="who count">{step}</span>
+        </BrowserControls>
       )}
-    </details>
+      <p class="unseen" role="status">{chosen !== null && !isPlaying && `${step}: ${doing}`}</p>
+    </section>
   );
 }
 

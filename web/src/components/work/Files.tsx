@@ -1,10 +1,10 @@
-import { useEffect, useState } from "preact/hooks";
 import type { ArtifactLink } from "../../events";
 import { save } from "../../download";
 import { figurePath } from "../../figures";
 import { texts } from "../../texts";
 import type { ThreadFile } from "../../uploaded";
 import { sizeOf } from "../../uploads";
+import { useFetched } from "../fetched";
 import { useService } from "../service";
 import { Picture } from "./Picture";
 
@@ -22,7 +22,6 @@ interface Shown {
 /** The files of a run; each, or all of its conversation, is fetched with the API key and saved. Pictures that the answer shows are not shown again. */
 export function Files({ artifacts, threadId, answer = "" }: Shown) {
   const { ask, attempt, has } = useService();
-  const all = `/api/threads/${encodeURIComponent(threadId)}/files.zip`;
   const shown = shownFigures(answer);
   const pictures = artifacts.filter((one) => PICTURE.test(one.media_type) && !shown.has(one.name));
   return (
@@ -38,15 +37,23 @@ export function Files({ artifacts, threadId, answer = "" }: Shown) {
             </button>
           </li>
         ))}
-        {threadId && has(all) && (
-          <li>
-            <button title={texts.allFilesHint} onClick={() => void attempt(() => ask(all).then((answer) => save(answer, "files.zip")))}>
-              <span aria-hidden="true">↓</span> {texts.allFiles} <span class="who">ZIP</span>
-            </button>
-          </li>
-        )}
+        {threadId && <AllFiles threadId={threadId} />}
       </ul>
     </section>
+  );
+}
+
+/** The entry that saves all files of a conversation. */
+export function AllFiles({ threadId }: { threadId: string }) {
+  const { ask, attempt, has } = useService();
+  const all = `/api/threads/${encodeURIComponent(threadId)}/files.zip`;
+  if (!has(all)) return null;
+  return (
+    <li>
+      <button title={texts.allFilesHint} onClick={() => void attempt(() => ask(all).then((answer) => save(answer, "files.zip")))}>
+        <span aria-hidden="true">↓</span> {texts.allFiles} <span class="who">ZIP</span>
+      </button>
+    </li>
   );
 }
 
@@ -59,24 +66,24 @@ export function shownFigures(text: string): ReadonlySet<string> {
 /** The number of files that are listed unfolded. */
 export const MOST_FILES = 20;
 
-/** The user's files of a conversation, below their folders if there are many. */
+/** The user's files of a conversation. */
 export function UserFiles({ threadId }: { threadId: string }) {
-  const { ask, has } = useService();
-  const [files, setFiles] = useState<ThreadFile[]>([]);
-  const path = `/api/threads/${threadId}/files`;
-  useEffect(() => {
-    if (!has(path)) return;
-    const read = async () => ((await (await ask(path)).json()) as { files: ThreadFile[] }).files;
-    read().then(
-      (found) => setFiles(found.filter((one) => one.uploaded)),
-      () => undefined, // without the list, the answer still says what was done
-    );
-  }, [path]);
+  // Without the list, the answer still says what was done.
+  const files = useFetched<{ files: ThreadFile[] }>(`/api/threads/${encodeURIComponent(threadId)}/files`).data?.files.filter((one) => one.uploaded) ?? [];
   if (files.length === 0) return null;
-  const folders = files.length > MOST_FILES ? foldersOf(files) : new Map<string, ThreadFile[]>([["", files]]);
   return (
     <section class="files" aria-label={texts.yourFiles}>
       <p>{texts.yourFiles}</p>
+      <FileFolders files={files} />
+    </section>
+  );
+}
+
+/** Files, below their folders if there are many. */
+export function FileFolders({ files }: { files: readonly ThreadFile[] }) {
+  const folders = files.length > MOST_FILES ? foldersOf(files) : new Map<string, readonly ThreadFile[]>([["", files]]);
+  return (
+    <>
       {[...folders].map(([folder, inside]) =>
         folder ? (
           <details key={folder}>
@@ -87,7 +94,7 @@ export function UserFiles({ threadId }: { threadId: string }) {
           <FileButtons key="" files={inside} />
         ),
       )}
-    </section>
+    </>
   );
 }
 
