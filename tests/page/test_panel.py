@@ -1,5 +1,7 @@
 """The tabs of the panel: what the team does, its browser, files, sources and report."""
 
+from typing import Any
+
 import pytest
 from playwright.sync_api import Locator, Page, ViewportSize, expect
 
@@ -15,7 +17,7 @@ def tab(page: Page, name: str) -> Locator:
     return page.get_by_role("tablist").get_by_role("tab", name=name, exact=True)
 
 
-def places(page: Page) -> list[dict[str, float] | None]:
+def places(page: Page) -> list[Any]:
     """Return where each tab and the question stand."""
     fixed = (*(tab(page, name) for name in _NAMES), page.locator(".question"))
     return [dict(box) if (box := one.bounding_box()) else None for one in fixed]
