@@ -157,7 +157,7 @@ def test_an_empty_list_a_search_without_hits_and_a_failed_list_differ(page: Page
     listed = page.get_by_role("navigation", name="Conversations")
     search = page.get_by_label("Search conversations")
     search.fill("no such words")
-    expect(listed.get_by_text("No conversations found.")).to_be_visible()
+    expect(listed.get_by_text("No matches.")).to_be_visible()
     page.route("**/api/threads?**", lambda route: route.abort())
     # A page that opens reads the list twice; the button is gone as soon as one of these succeeds.
     failed: list[Request] = []

@@ -79,7 +79,7 @@ def test_a_conversation_that_is_deleted_in_another_tab_is_gone_here_too(context:
     other.once("dialog", lambda dialog: dialog.accept())
     other.locator("li.open").hover()
     other.locator("li.open").get_by_role("button", name="Delete").click()
-    expect(tab.get_by_role("heading", name="This conversation does not exist.")).to_be_visible()
+    expect(tab.get_by_role("heading", name="Conversation not found.")).to_be_visible()
 
 
 @pytest.mark.slow
@@ -161,7 +161,7 @@ def test_without_a_model_the_page_shows_what_to_set(tab: Page):
     tab.route("**/readyz", lambda route: route.fulfill(status=503, json=told))
     tab.goto("/")
     expect(tab.get_by_role("alert")).to_contain_text(why)
-    tab.get_by_text("What is unavailable here").click()
+    tab.get_by_text("Unavailable features").click()
     expect(tab.locator(".absent li")).to_have_count(1)
 
 

@@ -114,13 +114,13 @@ def test_a_plan_is_edited_reordered_and_accepted(page: Page):
     ask(page)
     page.get_by_role("button", name="Edit the plan").click()
     page.get_by_role("button", name="Add a step").click()
-    expect(page.get_by_role("button", name="Accept as edited")).to_be_disabled()
+    expect(page.get_by_role("button", name="Approve edited plan")).to_be_disabled()
     page.get_by_label("Title of the step").nth(1).fill("Look it up")
     page.get_by_label("What to do").nth(1).fill("Search for the sum.")
-    page.get_by_label("Who does it").nth(1).select_option("coder")
+    page.get_by_label("Assigned to").nth(1).select_option("coder")
     page.get_by_role("button", name="Earlier").nth(1).click()
     page.get_by_role("button", name="Remove").nth(1).click()
-    page.get_by_role("button", name="Accept as edited").click()
+    page.get_by_role("button", name="Approve edited plan").click()
     standing(page, "Done")
     show_work(page)
     expect(page.get_by_role("region", name="Plan").locator("summary")).to_contain_text(
@@ -143,7 +143,7 @@ def test_an_edit_of_a_plan_can_be_given_up_and_an_accepted_one_says_what_changed
     page.get_by_role("button", name="Add a step").click()
     page.get_by_label("Title of the step").nth(1).fill("Look it up")
     page.get_by_label("What to do").nth(1).fill("Search for the sum.")
-    page.get_by_role("button", name="Accept as edited").click()
+    page.get_by_role("button", name="Approve edited plan").click()
     echo = page.locator(".replied .question")
     expect(echo).to_contain_text(
         f"1. {title}\n    What to do: Compute it. Also 4 %.\n2. Look it up\n    New (coder)"
@@ -185,7 +185,7 @@ def test_notes_and_needs_of_steps_outlast_the_review_and_a_note_is_edited(page: 
     page.get_by_role("button", name="Earlier").nth(1).click()
     page.get_by_role("group", name="Waits for").get_by_label("1 Compute").check()
     with page.expect_request("**/resume") as sent:
-        page.get_by_role("button", name="Accept as edited").click()
+        page.get_by_role("button", name="Approve edited plan").click()
     answered = sent.value.post_data_json["answer"]["steps"]
     assert [(one["title"], one.get("note"), one.get("needs")) for one in answered] == [
         ("Compute", "By hand.", []),

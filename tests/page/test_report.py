@@ -142,7 +142,7 @@ def test_a_report_is_read_with_its_contents_and_sources_by_keyboard(
     chat = page.url
     view = opened(page)
     expect(view).to_be_focused()
-    expect(view.get_by_text("3 statements are not verified.")).to_be_visible()
+    expect(view.get_by_text("3 statements lack support in the sources.")).to_be_visible()
 
     contents = view.get_by_role("navigation", name="Contents")
     expect(contents.get_by_role("button")).to_have_text(

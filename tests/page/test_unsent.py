@@ -20,7 +20,7 @@ def test_an_edited_plan_and_an_edited_question_outlive_another_conversation(page
     page.get_by_label("Title of the step").first.fill("Mine")
     _leave_and_return(page)
     expect(page.get_by_label("Title of the step").first).to_have_value("Mine")
-    page.get_by_role("button", name="Accept as edited").click()
+    page.get_by_role("button", name="Approve edited plan").click()
     standing(page, "Done")
     field = page.get_by_role("textbox", name="Edit the question")
     page.get_by_role("button", name="Edit the question").click()

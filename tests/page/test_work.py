@@ -201,10 +201,10 @@ def test_a_plan_under_way_is_changed_by_keyboard(page: Page, model: OpenAIServer
     page.keyboard.press("Enter")
     title = page.get_by_label("Title of the step")
     expect(title).to_be_focused()
-    page.get_by_label("Who does it").select_option("reporter")
+    page.get_by_label("Assigned to").select_option("reporter")
     title.press("Enter")
     expect(page.get_by_role("alert")).to_contain_text("The reporter must have")
-    page.get_by_label("Who does it").select_option("coder")
+    page.get_by_label("Assigned to").select_option("coder")
     title.fill("Compute it anew")
     title.press("Enter")
     # Between the request and the changed plan a note is shown, at times for less than a frame.

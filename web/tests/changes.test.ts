@@ -13,8 +13,8 @@ describe("what is offered for a step under way", () => {
   const names = (at: number) => offersFor(steps, at).map((one) => one.name);
 
   it.each([
-    [0, ["Skip", "Do again", "Edit", "Add a step after it"]],
-    [1, ["Skip", "Do again", "Edit", "Add a step after it"]],
+    [0, ["Skip", "Redo", "Edit", "Add a step after it"]],
+    [1, ["Skip", "Redo", "Edit", "Add a step after it"]],
     [2, ["Skip", "Edit", "Later", "Add a step after it"]],
     [3, ["Skip", "Edit", "Earlier", "Add a step after it"]],
     [4, ["Edit"]],
