@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.openai_server import SIMPLE, OpenAIServer, reply
+from tests.openai_server import SIMPLE, OpenAIServer, call, reply
 from tests.page.test_corners import HIDE
 from tests.page.test_page import ask, standing
 
@@ -86,6 +86,24 @@ def test_a_hidden_tab_notifies_of_the_end_and_its_badge_stays_until_it_is_seen(
     ask(page, "2+2=?")
     standing(page, "Done")
     assert len(page.evaluate("window.notes")) == 1, "a tab that is seen notifies of nothing"
+
+
+def test_a_hidden_tab_notifies_of_what_waits_for_a_person(page: Page, model: OpenAIServer):
+    page.add_init_script(_NOTIFICATIONS)
+    page.reload()
+    page.get_by_role("button", name="Notify me").click()
+    model.reset({**SIMPLE, "coder": [{**call("bash_tool", cmd="echo 4"), "hang": True}, reply("4")]})
+    ask(page)
+    expect(page).to_have_title(re.compile("^● "))
+    model.wait_for(lambda stats: stats["by_role"].get("coder") == 1)
+    page.evaluate(HIDE, True)
+    model.release()
+    expect(page).to_have_title(re.compile(r"^\? "))
+    assert page.evaluate("window.notes") == [["1+3=?", "Waiting for you"]]
+    page.evaluate(HIDE, False)
+    page.get_by_role("button", name="Approve").click()
+    standing(page, "Done")
+    expect(page).to_have_title("1+3=? · maniple")
 
 
 @pytest.mark.slow
