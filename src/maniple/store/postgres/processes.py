@@ -56,7 +56,7 @@ async def registered(database: PostgresDatabase, *, server: bool) -> AsyncGenera
 
 async def count_living(connection: AsyncConnection) -> int:
     """Return how many processes have the database open."""
-    ((count,),) = await fetch_all(connection, f"SELECT count(*) FROM processes WHERE {_RECENT}")
+    ((count,),) = await fetch_all(connection, f"SELECT count(*) FROM processes WHERE {RECENT}")
     return count
 
 
