@@ -148,7 +148,7 @@ FRENCH = (
         ("The mayor: “Much water, little money, lost time” [1].", 0),
         ("Le maire écrit : « Nous avons gagné un an grâce à la nouvelle route » [1].", 1),
         ("The mayor and the people of the town speak of a “year lost” [1].", 0),
-        ("Le maire et les habitants de la ville parlent d'un « retard énorme » [1].", 1),
+        ("Le maire et les habitants de la ville ont écrit « retard énorme » [1].", 1),
         ("The mayor and the people of the town speak of “travaux énormes” [1].", 1),
     ],
 )

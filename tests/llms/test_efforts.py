@@ -27,11 +27,16 @@ REFUSALS = (
     "Thinking level is not supported for this model.",
     '"gemma3" does not support thinking',
 )
+
+
+def _level_of(config: Json) -> str:
+    """The API takes both spellings, and the versions of the package differ in it."""
+    return (config.get("thinkingLevel") or config.get("thinking_level", "")).lower()
+
+
 SENT: dict[str, Callable[[Json], Any]] = {
     "anthropic": lambda body: body.get("output_config", {}).get("effort"),
-    "gemini": lambda body: (
-        body["generationConfig"].get("thinkingConfig", {}).get("thinkingLevel", "").lower()
-    ),
+    "gemini": lambda body: _level_of(body["generationConfig"].get("thinkingConfig", {})),
     "ollama": lambda body: body["think"] if isinstance(body["think"], str) else "",
     "bedrock": lambda body: body.get("additionalModelRequestFields"),
 }

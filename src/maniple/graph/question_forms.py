@@ -36,7 +36,7 @@ _INQUIRIES = (
 """They begin a wish to know something."""
 _REQUESTS = (
     *(
-        "(?:can|could|will|would) (?:you|we|the \\w+)(?! be\\b)",
+        "(?:can|could|will|would) (?:you|we|the \\w+)\\b(?! be\\b)",
         "why not",
         "how about",
         "what about",
