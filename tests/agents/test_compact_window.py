@@ -87,7 +87,7 @@ async def test_a_program_is_requested_again_with_less_text_if_the_window_is_smal
             text = await CompactCoder(model, python_repl_tool).work(Task(LONG, "Code", "Code it"))
         assert text.endswith("Output: 4")
         assert server.refused == 1
-        assert prompts(server)[1][0].startswith("Reply with one short Python")
+        assert prompts(server)[1][0].startswith("Reply with one short")
         assert "LAST WORDS" in prompts(server)[1][-1]
 
 
@@ -97,7 +97,7 @@ async def test_in_the_smallest_window_the_worked_examples_go_and_the_question_st
             await CompactCoder(model, python_repl_tool).work(Task(LONG, "Code", "Code it"))
         system, *_, question = prompts(server)[-1]
         assert server.refused == 0
-    assert system.startswith("Reply with one short Python")
+    assert system.startswith("Reply with one short")
     assert "What is 12*9?" not in str(prompts(server)[-1])
     assert "LAST WORDS" in question
 
