@@ -1,9 +1,13 @@
 """The effort of a run over HTTP: every model call asks for it, and the run says what takes none."""
 
+import asyncio
+import json
+
 import pytest
 
 from tests.api.in_process import open_service
-from tests.openai_server import SIMPLE, Json, serving
+from tests.api.test_messages import ANSWER
+from tests.openai_server import SIMPLE, Json, reply, role_and_run, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -42,6 +46,53 @@ async def test_a_run_whose_model_refuses_the_effort_goes_on_and_says_so_once(tmp
             plain = await it.events_of((await it.run())["run_id"])
     assert "effort_not_used" not in {name for name, _ in plain}
     assert sum("reasoning_effort" in one for one in model.requests) == 1
+
+
+_NOT_USED = ("effort_not_used", {"effort": "high", "model": "scripted"})
+
+
+def _refuse_effort_of_lead(body: Json) -> str:
+    return _refuse_effort(body) if role_and_run(body["messages"])[0] == "supervisor" else ""
+
+
+@pytest.mark.parametrize("waits", [False, True])
+async def test_a_message_that_is_answered_without_effort_says_so_once(tmp_path, waits: bool):
+    answer = {"is_question": True, "reply": "Soon."} if waits else {**ANSWER, "reply": "Soon."}
+    script = {**SIMPLE, "supervisor": [reply(json.dumps(answer))]}
+    if not waits:
+        script["coder"] = [{"hang": True}, *SIMPLE["coder"]]
+    with serving(script) as model:
+        model.refuse = _refuse_effort_of_lead
+        async with open_service(model.base_url, tmp_path) as it:
+            run = await it.run(effort="high", auto_accepted_plan=not waits)
+            path = f"/api/runs/{run['run_id']}"
+            if waits:
+                await it.events_of(run["run_id"])
+            else:
+                await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("coder") == 1)
+            written = await it.client.post(f"{path}/messages", json={"content": "How far are you?"})
+            assert written.status_code == 202
+            if not waits:
+                await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("supervisor") == 2)
+            await asyncio.to_thread(model.release)
+            frames = await it.events_of(run["run_id"])
+    assert frames.count(_NOT_USED) == 1
+    names = [name for name, _ in frames]
+    assert names.index("user_message") < names.index("effort_not_used") < names.index("user_message_answer")
+
+
+async def test_suggestions_name_the_models_without_effort(tmp_path):
+    questions = ["What is 2+2?"]
+    with serving({**SIMPLE, "guide": [reply(json.dumps({"questions": questions}))]}) as model:
+        async with open_service(model.base_url, tmp_path) as it:
+            run = await it.run(effort="high")
+            await it.events_of(run["run_id"])
+            path = f"/api/runs/{run['run_id']}/suggestions"
+            taken = (await it.client.post(path)).json()
+            model.refuse = _refuse_effort
+            refused = (await it.client.post(path)).json()
+    assert (taken["effort_not_used"], refused["effort_not_used"]) == ([], ["scripted"])
+    assert taken["questions"] == refused["questions"] == questions
 
 
 async def test_an_unknown_effort_is_refused(tmp_path):

@@ -167,7 +167,7 @@ class ModelUnreachable(
 class EffortNotUsed(Event, wire_name="effort_not_used", ends_message=False, custom_event=EFFORT_NOT_USED):
     """A model of the run does not take the effort that the run asks for, and works as it does by itself.
 
-    `model` is its name. Each model is reported once, and again after the run was answered or recovered.
+    `model` is its name. Each model is reported once, and again after the run has waited or was recovered.
     """
 
     effort: Effort

@@ -112,6 +112,8 @@ class ActiveRun:
     """What is away, while nothing of the run is at work."""
     outage: RunWaiting | None = None
     """The outage of the store that it waits for, which cannot be stored yet."""
+    effortless_models: set[str] = field(default_factory=set[str])
+    """The models that work without its effort, each of which is reported once."""
     open_turns: set[str] = field(default_factory=set[str])
     """The `agent_id`s of the agents at work."""
     next_runs: list[RunRecord] = field(default_factory=list[RunRecord])

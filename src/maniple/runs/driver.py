@@ -176,6 +176,7 @@ class RunDriver:
                 schedules=self.environment.schedules(request) if self.environment.schedules else None,
                 stopped_work=stopped.shown(),
                 begun_at=stopped.begun_at,
+                effortless_models=active.effortless_models,
             ),
             callbacks=[*self.services.telemetry.callbacks(record.run_id, record.thread_id), wait],
             control=active.control,

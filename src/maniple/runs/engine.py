@@ -13,10 +13,14 @@ from maniple.store import EventRecord, RunRecord, RunUsage, Thread
 
 @dataclass(frozen=True, slots=True)
 class SuggestedQuestions:
-    """Questions, each one line of plain text, and what they used, which is no usage of the run."""
+    """Questions, each one line of plain text, and what they used, which is no usage of the run.
+
+    `effortless_models` do not take the effort of the run.
+    """
 
     questions: Sequence[str]
     usage: RunUsage
+    effortless_models: Sequence[str] = ()
 
 
 class Engine(Protocol):

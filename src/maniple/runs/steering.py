@@ -17,6 +17,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 
 from maniple.agents.turn_record import describe_request
 from maniple.events import (
+    EffortNotUsed,
     UsageReported,
     UserAnswered,
     UserMessageAnswered,
@@ -52,7 +53,7 @@ from maniple.scope.inputs import (
 )
 from maniple.store import RunRecord, read_event_pages
 from maniple.tools.questions import interrupt_of
-from maniple.types import RunStatus, Worker
+from maniple.types import EFFORT_NOT_USED, RunStatus, Worker
 
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
@@ -353,29 +354,29 @@ class MessageDesk:
         case = await self._case(message)
         if case is None:
             return Steering(Reply("next_run", ENDED))
-        lead, usage = (self.active.team or self.services.team).message_lead, _UsageOfCalls()
+        lead, calls = (self.active.team or self.services.team).message_lead, _LeadCalls()
         try:
-            return await self._call(lambda: lead.decide(case), usage)
+            return await self._call(lambda: lead.decide(case), calls)
         finally:
-            for event in usage.events:
+            for event in calls.events:
                 await self.active.record_event(event, self.services.recorder)
 
     async def answer_waiting(
         self, message: UserMessage, forms: Sequence[Mapping[str, Any]]
-    ) -> tuple[Reply | None, list[UsageReported]]:
+    ) -> tuple[Reply | None, Sequence[UsageReported | EffortNotUsed]]:
         """Let the lead answer a message to a run that waits for `forms`; the run does not go on.
 
-        Return None for what is no question: it waits until the run goes on. The usage is not recorded yet.
+        Return None for what is no question: it waits until the run goes on. The events are not recorded yet.
         Raises `UnconfiguredModel` if the model of the run is not configured any more.
         """
         case = await self._case(message)
         if case is None:
             return None, []
-        usage = _UsageOfCalls()
+        calls = _LeadCalls()
         async with self.services.teams.use(self.active.request.model) as (team, source):
             await source.load()
             model = team.message_lead.model
-            return await self._call(lambda: answer_waiting(model, case, forms), usage), usage.events
+            return await self._call(lambda: answer_waiting(model, case, forms), calls), calls.events
 
     async def _case(self, message: UserMessage) -> MessageCase | None:
         """Return a message with what the lead needs to know; None if there is no plan."""
@@ -393,12 +394,12 @@ class MessageDesk:
             message, inbox.decided, values, progress, members, inbox.begun_steps, work, sources
         )
 
-    async def _call(self, work: Callable[[], Awaitable[T]], usage: "_UsageOfCalls") -> T:
+    async def _call(self, work: Callable[[], Awaitable[T]], calls: "_LeadCalls") -> T:
         """Call the lead's model beside the graph, with the budget and the traces of the run."""
         active, telemetry = self.active, self.services.telemetry
-        with use_effort(active.request.options.effort, set()):
+        with use_effort(active.request.options.effort, active.effortless_models):
             return await call_beside_graph(
-                "user message", work, active.record, active.meter, telemetry, usage
+                "user message", work, active.record, active.meter, telemetry, calls
             )
 
 
@@ -436,11 +437,11 @@ def make_next_runs(
     return made
 
 
-class _UsageOfCalls(AsyncCallbackHandler):
-    """Reports the model calls of the lead, which are made beside the graph."""
+class _LeadCalls(AsyncCallbackHandler):
+    """Reports the model calls of the lead, which are made beside the graph, and the models without effort."""
 
     def __init__(self) -> None:
-        self.events: list[UsageReported] = []
+        self.events: list[UsageReported | EffortNotUsed] = []
         self._begun: dict[UUID, float] = {}
 
     async def on_chat_model_start(
@@ -453,3 +454,7 @@ class _UsageOfCalls(AsyncCallbackHandler):
         generation = response.generations[0][0] if response.generations and response.generations[0] else None
         if isinstance(generation, ChatGeneration) and isinstance(generation.message, AIMessage):
             self.events.append(report_usage("supervisor", generation.message, seconds))
+
+    async def on_custom_event(self, name: str, data: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        if name == EFFORT_NOT_USED:
+            self.events.append(EffortNotUsed.model_validate(data))

@@ -46,16 +46,19 @@ class QuestionSuggester:
             meter = UsageMeter(Budget(seconds=SUGGESTION_SECONDS), prices, shared=quota)
             quota.attach(call_id, meter)
             try:
-                questions = await self._ask(record, answer, meter)
+                effortless = set[str]()
+                questions = await self._ask(record, answer, meter, effortless)
             finally:
                 try:
                     async with quota.writing(call_id):
                         await self.tasks.store.runs.add_usage(record.owner, meter.answered, time.time())
                 finally:
                     quota.forget(call_id, meter)
-        return SuggestedQuestions(questions, meter.answered)
+        return SuggestedQuestions(questions, meter.answered, sorted(effortless))
 
-    async def _ask(self, record: RunRecord, answer: str, meter: UsageMeter) -> Sequence[str]:
+    async def _ask(
+        self, record: RunRecord, answer: str, meter: UsageMeter, effortless: set[str]
+    ) -> Sequence[str]:
         services, request = self.tasks.services, RunRequest.of(record)
         async with services.teams.use(request.model) as (team, source):
             await source.load()
@@ -66,7 +69,7 @@ class QuestionSuggester:
 
             meter.start()
             try:
-                with use_effort(request.options.effort, set()):
+                with use_effort(request.options.effort, effortless):
                     found = await call_beside_graph("suggestions", ask, record, meter, services.telemetry)
             except (BudgetExhausted, ModelError) as error:
                 raise NoSuggestions(f"The model made no suggestions: {error}") from error

@@ -56,7 +56,7 @@ class WaitingMessages:
     ) -> None:
         services, record = self.tasks.services, active.record
         try:
-            reply, usage = await MessageDesk(services, active).answer_waiting(message, forms)
+            reply, events = await MessageDesk(services, active).answer_waiting(message, forms)
         except UnconfiguredModel as error:
             _LOG.warning("A message to a waiting run stays unanswered until the run goes on: %s", error)
             return
@@ -65,7 +65,7 @@ class WaitingMessages:
             if waiting is None:
                 return  # it went on meanwhile, and its lead decides
             now = await self._open(waiting)
-            for event in usage:
+            for event in events:
                 await now.record_event(event, services.recorder)
             if reply is not None:
                 await now.inbox.decide(message.message_id, reply)

@@ -254,6 +254,7 @@ class Suggestions(BaseModel):
 
     questions: list[str] = Field(description="One to three, each one line of plain text")
     usage: UsageView
+    effort_not_used: list[str] = Field(description="The models that do not take the effort of the run")
 
 
 class RunSummary(RunAccepted):

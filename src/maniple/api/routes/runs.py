@@ -292,7 +292,11 @@ async def suggest_questions(run_id: _RunPath, service: ServiceOf, caller: Caller
     run = await service.engine.status(run_id, caller.owner)
     markdown = await read_markdown(service.store, run)
     found = await service.engine.suggest_questions(run, markdown)
-    return Suggestions(questions=list(found.questions), usage=UsageView.model_validate(found.usage))
+    return Suggestions(
+        questions=list(found.questions),
+        usage=UsageView.model_validate(found.usage),
+        effort_not_used=list(found.effortless_models),
+    )
 
 
 @router.post(

@@ -9,12 +9,15 @@ import { useService } from "../service";
 export function FollowUps({ runId }: { runId: string }) {
   const { ask } = useService();
   const [questions, setQuestions] = useState<readonly string[]>([]);
+  const [effortless, setEffortless] = useState<readonly string[]>([]);
   const [trouble, setTrouble] = useState("");
   const suggest = async () => {
     setTrouble("");
     try {
       const response = await ask(`/api/runs/${encodeURIComponent(runId)}/suggestions`, { method: "POST" });
-      setQuestions(((await response.json()) as { questions: string[] }).questions);
+      const found = (await response.json()) as { questions: string[]; effort_not_used: string[] };
+      setQuestions(found.questions);
+      setEffortless(found.effort_not_used);
     } catch (error) {
       setTrouble(error instanceof TypeError ? texts.unreachable : (error as Error).message);
     }
@@ -34,6 +37,7 @@ export function FollowUps({ runId }: { runId: string }) {
             ))}
           </ul>
         )}
+        {effortless.length > 0 && <p class="notice">{texts.effortNotUsed(effortless.join(", "))}</p>}
       </div>
     </>
   );
