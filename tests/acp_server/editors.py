@@ -10,6 +10,7 @@ from typing import Any
 
 from acp import RequestError, connect_to_agent, text_block
 from acp.client.connection import ClientSideConnection
+from acp.connection import StreamEvent
 from acp.schema import (
     AllowedOutcome,
     ClientCapabilities,
@@ -35,6 +36,8 @@ class Editor:
     files: dict[str, str] = field(default_factory=dict)
     updates: list[Any] = field(default_factory=list)
     asked: list[Any] = field(default_factory=list)
+    taken_back: list[int] = field(default_factory=list)
+    """The ids of the requests that the agent has taken back."""
     agent: ClientSideConnection = None  # type: ignore[assignment]
     process: Process = None  # type: ignore[assignment]
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -65,6 +68,12 @@ class Editor:
         if path not in self.files:
             raise RequestError.resource_not_found(path)
         return ReadTextFileResponse(content=self.files[path])
+
+    def observe(self, event: StreamEvent) -> None:
+        """Take back what the agent asks for no more; the package does not do so itself yet."""
+        if event.message.get("method") == "$/cancel_request":
+            self.taken_back.append(event.message["params"]["requestId"])
+            self._changed.set()
 
     def dismiss(self) -> None:
         """Answer all open permission requests as an editor must at a cancellation."""
@@ -125,7 +134,12 @@ async def editing(
     editor = Editor([*choices], process=process)
     log = asyncio.create_task(process.stderr.read())  # type: ignore[union-attr] - a full pipe would stop it
     try:
-        editor.agent = connect_to_agent(editor, process.stdin, process.stdout)  # type: ignore[arg-type]
+        editor.agent = connect_to_agent(
+            editor,  # type: ignore[arg-type]
+            process.stdin,
+            process.stdout,
+            observers=[editor.observe],
+        )
         files = FileSystemCapabilities(read_text_file=reads_files)
         await editor.agent.initialize(protocol_version=1, client_capabilities=ClientCapabilities(fs=files))
         yield editor

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from acp import (
     RequestError,
@@ -18,8 +19,8 @@ from acp import (
 
 from tests.acp_server.editors import SECONDS, Editor, editing
 from tests.cli.processes import MANIPLE, environment, start
-from tests.openai_server import SIMPLE, OpenAIServer, call, reply
-from tests.serving import ROOT
+from tests.openai_server import SIMPLE, Json, OpenAIServer, call, reply
+from tests.serving import ROOT, server_process
 
 pytestmark = pytest.mark.anyio
 TASK = "1+3=?"
@@ -172,6 +173,48 @@ async def test_a_prompt_that_waits_for_a_permission_can_be_cancelled(model: Open
         editor.dismiss()
         assert await asking == "cancelled"
         assert "in_progress" not in editor.calls().values()
+
+
+def read_waiting_run(url: str) -> Json:
+    """Return the newest run, which waits, and its pause."""
+    [thread] = httpx.get(f"{url}/api/threads").json()["threads"]
+    [run] = httpx.get(f"{url}/api/threads/{thread['thread_id']}").json()["runs"]
+    events = httpx.get(f"{url}/api/runs/{run['run_id']}/events").text
+    [pause] = [json.loads(one[6:]) for one in events.split("\n") if '"interrupt_id"' in one]
+    return {"run_id": run["run_id"], "interrupt_id": pause["interrupt_id"]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("decided", ["approval", "plan", "cancel"])
+async def test_what_is_decided_elsewhere_is_taken_back_from_the_editor(
+    model: OpenAIServer, home: Path, decided: str
+):
+    model.reset(SIMPLE if decided == "plan" else APPROVAL)
+    async with editing(model, home) as editor:
+        session = await editor.begin(home)
+        if decided == "plan":
+            await editor.agent.set_session_mode(session_id=session, mode_id="review")
+        asking = asyncio.create_task(editor.ask(session, TASK))
+        await editor.until(lambda: editor.asked)
+        with server_process(environment(home, model.base_url), home) as server:
+            waiting = await asyncio.to_thread(read_waiting_run, server.url)
+            path = f"{server.url}/api/runs/{waiting['run_id']}"
+            if decided == "cancel":
+                sent = await asyncio.to_thread(httpx.post, f"{path}/cancel", timeout=SECONDS)
+            else:
+                answer = {"answer": "accept" if decided == "plan" else {"type": "approve"}}
+                body = {**answer, "interrupt_id": waiting["interrupt_id"]}
+                sent = await asyncio.to_thread(httpx.post, f"{path}/resume", json=body, timeout=SECONDS)
+            assert sent.is_success, sent.text
+            assert await asking == ("cancelled" if decided == "cancel" else "end_turn")
+        await editor.until(lambda: editor.taken_back)
+        assert len(editor.asked) == len(editor.taken_back) == 1
+        assert editor.text().count("The answer is **4**.") == (decided != "cancel")
+        assert not {"pending", "in_progress"} & {*editor.calls().values()}
+        editor.dismiss()  # the late answer of an editor that does not take requests back changes nothing
+        model.reset({"coordinator": [reply("Hello again!")]})
+        assert await editor.ask(session, "Hi") == "end_turn"
+        assert editor.text().endswith("again!")
 
 
 @pytest.mark.slow

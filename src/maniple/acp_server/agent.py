@@ -30,6 +30,7 @@ from acp.schema import (
     StopReason,
 )
 
+from maniple.acp_server.open_requests import OpenRequests
 from maniple.acp_server.prompts import ContentBlock, PromptReader
 from maniple.acp_server.turns import FollowedRun
 from maniple.acp_server.updates import SessionUpdates
@@ -89,8 +90,9 @@ class TeamAgent:
     No end of a connection ends a run; only `cancel` does. Each method raises `RequestError`.
     """
 
-    def __init__(self, opened: asyncio.Future[Service]) -> None:
+    def __init__(self, opened: asyncio.Future[Service], requests: OpenRequests) -> None:
         self._opened = opened
+        self._requests = requests
         self._sessions: dict[str, _Session] = {}
         self._client: Client | None = None
         self._can_read_files = False
@@ -150,7 +152,7 @@ class TeamAgent:
             runs = [run async for run in read_runs(service.store.runs, thread.thread_id)]
             for run in reversed(runs):
                 updates = SessionUpdates(is_replay=True)
-                followed = FollowedRun(service, client, session_id, run, updates=updates)
+                followed = FollowedRun(service, client, self._requests, session_id, run, updates=updates)
                 await _replay(followed, is_first=session.followed is None)
                 session.followed = followed
             if session.followed is not None and session.followed.is_open:
@@ -201,7 +203,7 @@ class TeamAgent:
                     await client.session_update(
                         session_id=session_id, update=update_agent_thought_text(f"{note}\n")
                     )
-                session.followed = _take_over(session, service, client, accepted)
+                session.followed = self._take_over(session, service, client, accepted)
                 if session.is_cancelled:  # before the run was accepted
                     await _cancel_run(session.followed)
                 return _end_turn(session, await _follow(session))
@@ -224,6 +226,16 @@ class TeamAgent:
             before.following.cancel()
         self._sessions[session_id] = session
         return session
+
+    def _take_over(
+        self, session: _Session, service: Service, client: Client, accepted: AcceptedRun
+    ) -> FollowedRun:
+        """Return the run to follow; of one that the editor has in part, what comes after that."""
+        known = session.followed
+        if known is not None and known.run.run_id == accepted.run.run_id:
+            known.run = accepted.run
+            return known
+        return FollowedRun(service, client, self._requests, session.session_id, accepted.run, accepted.after)
 
     def _find_session(self, session_id: str) -> _Session:
         if session_id not in self._sessions:
@@ -293,15 +305,6 @@ async def _submit(service: Service, session: _Session, message: Any, reader: Pro
     return await service.engine.submit(RunRequest([message], thread_id, options, when_busy="steer"))
 
 
-def _take_over(session: _Session, service: Service, client: Client, accepted: AcceptedRun) -> FollowedRun:
-    """Return the run to follow: of one whose updates the editor has up to a place, what comes after it."""
-    known = session.followed
-    if known is not None and known.run.run_id == accepted.run.run_id:
-        known.run = accepted.run
-        return known
-    return FollowedRun(service, client, session.session_id, accepted.run, accepted.after)
-
-
 async def _follow(session: _Session) -> FollowedRun:
     """Follow the run of a session to its end, then the run that a message became which came too late for it.
 
@@ -316,7 +319,7 @@ async def _follow(session: _Session) -> FollowedRun:
             return followed
         service = followed.service
         run = await service.engine.status(next_run_id, run.owner)
-        session.followed = FollowedRun(service, followed.client, session.session_id, run)
+        session.followed = FollowedRun(service, followed.client, followed.requests, session.session_id, run)
 
 
 async def _cancel_run(followed: FollowedRun) -> None:
@@ -374,7 +377,9 @@ async def serve_acp(settings: Settings, progress: Progress) -> None:
     opened, each prompt returns the `ManipleError`, which is raised at the end.
     """
     async with own_pipes(_NO_EDITOR) as (reader, writer), open_in_background(settings, progress) as opened:
-        connection = AgentSideConnection(cast("Agent", TeamAgent(opened)), writer, reader, listening=False)
+        requests = OpenRequests(writer)
+        agent = cast("Agent", TeamAgent(opened, requests))
+        connection = AgentSideConnection(agent, writer, reader, listening=False, observers=[requests.observe])
         try:
             await until_signal(asyncio.create_task(connection.listen(), name="acp"))
         finally:

@@ -10,8 +10,15 @@ from typing import Any
 from acp import RequestError, resource_link_block, text_block, tool_content, update_agent_message
 from acp.helpers import SessionUpdate
 from acp.interfaces import Client
-from acp.schema import AllowedOutcome, PermissionOption, PermissionOptionKind, ToolCallUpdate
+from acp.schema import (
+    AllowedOutcome,
+    PermissionOption,
+    PermissionOptionKind,
+    RequestPermissionResponse,
+    ToolCallUpdate,
+)
 
+from maniple.acp_server.open_requests import OpenRequests
 from maniple.acp_server.updates import SessionUpdates, describe_call
 from maniple.errors import ManipleError
 from maniple.events import RunInterrupted, describe_question
@@ -21,6 +28,8 @@ from maniple.runs import RunNotWaiting
 from maniple.service import Service
 from maniple.store import EventRecord, RunRecord, read_event_pages
 
+LOOK_SECONDS = 1.0
+"""How often a run that waits for the editor's user is read: it may be answered elsewhere."""
 WRITTEN = "written"
 """The option with which the user decides by the next message, such as an edit."""
 _LOG = logging.getLogger(__name__)
@@ -53,11 +62,14 @@ class FollowedRun:
 
     service: Service
     client: Client
+    requests: OpenRequests
     session_id: str
     run: RunRecord
     after: int = 0
     updates: SessionUpdates = field(default_factory=SessionUpdates)
-    _asking: dict[str, asyncio.Task[bool]] = field(default_factory=dict[str, "asyncio.Task[bool]"])
+    _asking: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, "asyncio.Task[None]"])
+    _undecided: set[str] = field(default_factory=set[str])
+    """The interrupt ids of the requests that the editor has not answered."""
 
     @property
     def is_open(self) -> bool:
@@ -77,9 +89,11 @@ class FollowedRun:
     async def follow(self) -> RunRecord:
         """Send updates and ask for decisions until the run ends, or waits for what the user writes.
 
+        What is decided elsewhere meanwhile, such as on the page, is taken back from the editor.
         Raises the errors of `Engine.events`.
         """
         self._asking.clear()
+        self._undecided.clear()
         try:
             self._ask_open()
             while True:
@@ -88,9 +102,10 @@ class FollowedRun:
                     async for page in pages:
                         for record in page:
                             await self._send_all(record)
+                        await self._take_back_decided()
                         self._ask_open()
                 self.run = await self.service.engine.status(self.run.run_id, self.run.owner)
-                if self.run.status != "interrupted" or not await self._is_answered():
+                if self.run.status != "interrupted" or not await self._wait_for_decision():
                     break
         finally:
             self.stop_asking()
@@ -98,9 +113,9 @@ class FollowedRun:
         return self.run
 
     def stop_asking(self) -> None:
-        """Leave open what the user has not decided."""
-        for task in self._asking.values():
-            task.cancel()
+        """Take back from the editor what its user has not decided; the run still waits for it."""
+        for name in self._undecided:
+            self._asking[name].cancel()
 
     async def send(self, update: SessionUpdate) -> None:
         """Send one update."""
@@ -133,45 +148,65 @@ class FollowedRun:
             if pause.kind != "question" and name not in self._asking:
                 self._asking[name] = asyncio.create_task(self._ask(pause), name=f"ask for {name}")
 
-    async def _is_answered(self) -> bool:
-        """Wait until one of the open decisions was made; return False if none is left to wait for."""
-        while asking := {name: self._asking[name] for name in self.updates.pauses if name in self._asking}:
-            done, _ = await asyncio.wait(asking.values(), return_when=asyncio.FIRST_COMPLETED)
-            for name in [name for name, task in asking.items() if task in done]:
-                del self.updates.pauses[name]
-            if any(not task.cancelled() and task.result() for task in done):
-                return True
-        return False
+    async def _take_back_decided(self) -> None:
+        """Take back from the editor what was decided elsewhere."""
+        for name in [name for name in self._undecided if name not in self.updates.pauses]:
+            self._asking[name].cancel()
+            await asyncio.wait((self._asking[name],))
 
-    async def _ask(self, pause: RunInterrupted) -> bool:
-        """Return whether the user has decided, and not left it to the next message."""
+    async def _wait_for_decision(self) -> bool:
+        """Wait for the next decision, or a moment; return False if none is left to wait for."""
+        asking = {name: self._asking[name] for name in self.updates.pauses if name in self._asking}
+        if not asking:
+            return False
+        done, _ = await asyncio.wait(
+            asking.values(), timeout=LOOK_SECONDS, return_when=asyncio.FIRST_COMPLETED
+        )
+        for name, task in asking.items():
+            if task in done:
+                del self.updates.pauses[name]
+        return True
+
+    async def _ask(self, pause: RunInterrupted) -> None:
+        """Resume the run as the editor's user decides, unless that is left to the next message."""
         decisions = _decisions_of(pause)
         options = [
             PermissionOption(option_id=name, name=label, kind=kind)
             for name, (label, kind, _) in decisions.items()
         ]
-        try:
-            given = await self.client.request_permission(
-                session_id=self.session_id, tool_call=_describe_pause(pause), options=options
-            )
-        except RequestError as error:
-            _LOG.info("The editor did not ask its user: %s", error)
-            given = None
+        given = await self._request(pause, options)
         chosen = given.outcome.option_id if given and isinstance(given.outcome, AllowedOutcome) else WRITTEN
         _, _, answer = decisions.get(chosen, ("", "", None))
         if answer is None:
             await self.send(self.updates.say(_describe_open(pause)))
-            return False
+            return
         try:
             await self.service.engine.resume(
                 self.run.run_id, answer, interrupt_id=pause.interrupt_id, owner=self.run.owner
             )
         except RunNotWaiting:
-            return True  # it was answered elsewhere
+            pass  # it was answered elsewhere
         except ManipleError as error:
             await self.send(self.updates.say(f"The answer was not taken: {error}"))
-            return False
-        return True
+
+    async def _request(
+        self, pause: RunInterrupted, options: list[PermissionOption]
+    ) -> RequestPermissionResponse | None:
+        """Return the editor's answer; None if it does not ask. A request that is cancelled is taken back."""
+        call, is_answered = _describe_pause(pause), False
+        self._undecided.add(pause.interrupt_id)
+        try:
+            given = await self.client.request_permission(
+                session_id=self.session_id, tool_call=call, options=options
+            )
+            is_answered = True
+        except RequestError as error:
+            _LOG.info("The editor did not ask its user: %s", error)
+            given, is_answered = None, True
+        finally:
+            self._undecided.discard(pause.interrupt_id)
+            self.requests.close(self.session_id, call.tool_call_id, is_answered=is_answered)
+        return given
 
 
 def _decisions_of(pause: RunInterrupted) -> Decisions:
