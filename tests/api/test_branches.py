@@ -78,7 +78,8 @@ async def test_a_deleted_conversation_takes_its_branches_and_their_files_along(t
     made = await branch(it, await ask(it, thread, "a"))
     copy = it.service.workspaces.locate(made["thread_id"]).path
     assert (copy / "a.txt").read_bytes() == b"text"
-    assert (await it.client.delete(f"/api/threads/{thread}")).status_code == 204
+    deleted = await it.client.delete(f"/api/threads/{thread}")
+    assert (deleted.status_code, deleted.json()) == (200, {"deleted": [made["thread_id"], thread]})
     assert not copy.exists()
     assert (await it.client.get(f"/api/threads/{made['thread_id']}")).status_code == 404
 

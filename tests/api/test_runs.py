@@ -34,7 +34,7 @@ async def test_a_conversation_is_made_read_listed_and_deleted(it: InProcessServi
     assert read["runs"] == [{"run_id": run["run_id"], "status": "completed"}]
     assert [one["thread_id"] for one in (await it.get("/api/threads"))["threads"]] == [thread["thread_id"]]
     deleted = await it.client.delete(f"/api/threads/{thread['thread_id']}")
-    assert (deleted.status_code, deleted.content) == (204, b"")
+    assert (deleted.status_code, deleted.json()) == (200, {"deleted": [thread["thread_id"]]})
     for gone in (f"/api/threads/{thread['thread_id']}", f"/api/runs/{run['run_id']}"):
         assert (await it.client.get(gone)).status_code == 404
 
@@ -237,7 +237,7 @@ async def test_a_second_run_on_a_busy_thread_follows_its_strategy(
     response = await it.client.post(path, json={**QUESTION, "multitask_strategy": strategy})
     assert response.status_code == code, response.text
     assert (await it.get(f"/api/runs/{run['run_id']}"))["status"] == first
-    assert (await it.client.delete(f"/api/threads/{run['thread_id']}")).status_code == 204
+    assert (await it.client.delete(f"/api/threads/{run['thread_id']}")).status_code == 200
 
 
 async def test_a_request_can_lower_the_budget_and_not_raise_it(model, tmp_path):
@@ -268,7 +268,7 @@ async def test_deleting_a_conversation_ends_its_run_and_removes_its_files(it: In
     record = await it.service.engine.status(run["run_id"])
     artifact = await it.service.store.artifacts.add(record, "a.txt", "text/plain", b"a")
     kept = content_path(it.service.store, artifact)
-    assert (await it.client.delete(f"/api/threads/{run['thread_id']}")).status_code == 204
+    assert (await it.client.delete(f"/api/threads/{run['thread_id']}")).status_code == 200
     assert not it.service.engine.tasks.active
     assert not workspace.path.exists()
     assert not kept.exists()
@@ -322,7 +322,7 @@ async def test_a_conversation_that_another_program_drives_is_not_deleted(it: InP
         await chat.runs.add(theirs)
         response = await it.client.delete(f"/api/threads/{run['thread_id']}")
         assert (response.status_code, response.json()["code"]) == (409, "thread_busy")
-    assert (await it.client.delete(f"/api/threads/{run['thread_id']}")).status_code == 204
+    assert (await it.client.delete(f"/api/threads/{run['thread_id']}")).status_code == 200
 
 
 async def test_a_step_of_a_plan_under_review_is_skipped_and_the_rest_is_done(it: InProcessService):

@@ -84,7 +84,8 @@ async def test_a_response_is_cancelled_and_deleted(client: AsyncOpenAI, model: O
     assert (await client.responses.cancel(begun.id)).status == "cancelled"
     items: Any = await client.responses.input_items.list(begun.id)
     assert items.data[0].content[0].text == "1+3=?"
-    await client.responses.delete(begun.id)
+    deleted = (await client.responses.with_raw_response.delete(begun.id)).http_response.json()
+    assert (deleted["deleted"], len(deleted["deleted_threads"])) == (True, 1)
     with pytest.raises(openai.NotFoundError):
         await client.responses.retrieve(begun.id)
 

@@ -249,6 +249,12 @@ class MessageAccepted(RunAccepted):
     message_id: str
 
 
+class DeletedThreads(BaseModel):
+    """The conversation and the branches that were deleted with it."""
+
+    deleted: list[str] = Field(description="Their ids, the conversation's own last")
+
+
 class Suggestions(BaseModel):
     """What the user may want to ask next, and what it used: no usage of the run."""
 

@@ -10,7 +10,7 @@ export const en = {
   untitled: "Untitled",
   rename: "Rename",
   remove: "Delete",
-  removeSure: (title: string) => `Delete “${title}” with its runs and files?`,
+  removeSure: (title: string) => `Delete “${title}” with its branches, runs and files?`,
   more: "Show more",
   earlier: "Show earlier questions",
   menu: "Show conversations",

@@ -9,7 +9,7 @@ export const zh: typeof en = {
   untitled: "未命名",
   rename: "重命名",
   remove: "删除",
-  removeSure: (title: string) => `删除“${title}”及其运行和文件？`,
+  removeSure: (title: string) => `删除“${title}”及其分支、运行和文件？`,
   more: "显示更多",
   earlier: "显示更早的问题",
   menu: "显示对话",

@@ -30,6 +30,7 @@ from maniple.api.protocols.following import (
 )
 from maniple.api.protocols.openai_errors import UnsupportedParameter, describe_error
 from maniple.api.protocols.responses_view import Json, ResponseName, ResponseView, frame
+from maniple.api.routes.threads import delete_thread
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError
 from maniple.runs import AcceptedRun, NotFound, RunRequest
@@ -227,7 +228,10 @@ async def cancel_response(response_id: _ResponsePath, service: ServiceOf, caller
     responses=ERRORS,
 )
 async def delete_response(response_id: _ResponsePath, service: ServiceOf, caller: CallerOf) -> JSONResponse:
-    """Delete a response with its conversation; 409 if the conversation has other responses."""
+    """Delete a response with its conversation and its branches, which the answer names (`deleted_threads`).
+
+    409 if the conversation has other responses.
+    """
     asked = await _find(service, response_id, caller.owner)
     if len(await service.store.runs.list_by_thread(asked.run.thread_id, 2)) > 1:
         raise UnsupportedParameter(
@@ -236,8 +240,10 @@ async def delete_response(response_id: _ResponsePath, service: ServiceOf, caller
             code="response_continued",
             status=409,
         )
-    await service.engine.delete_thread(asked.run.thread_id, caller.owner)
-    return JSONResponse({"id": response_id, "object": "response", "deleted": True})
+    gone = await delete_thread(asked.run.thread_id, service, caller)
+    return JSONResponse(
+        {"id": response_id, "object": "response", "deleted": True, "deleted_threads": gone.deleted}
+    )
 
 
 @router.get(

@@ -26,6 +26,7 @@ from maniple.capabilities.browsing import forget_in_browser
 from maniple.errors import FileError
 from maniple.service.search import FoundPassages, search_runs
 from maniple.service.views import (
+    DeletedThreads,
     RunAccepted,
     ThreadDetail,
     ThreadId,
@@ -107,24 +108,22 @@ async def rename_thread(
 
 
 @router.delete(
-    "/api/threads/{thread_id}",
-    status_code=204,
-    summary="Delete a conversation",
-    response_class=Response,
-    responses=error_responses(404, 409),
+    "/api/threads/{thread_id}", summary="Delete a conversation", responses=error_responses(404, 409)
 )
-async def delete_thread(thread_id: _ThreadPath, service: ServiceOf, caller: CallerOf) -> None:
+async def delete_thread(thread_id: _ThreadPath, service: ServiceOf, caller: CallerOf) -> DeletedThreads:
     """Cancel its runs, then remove it with all runs, events, checkpoints, artifacts, files and tabs.
 
     The branches that begin with its runs are removed as well.
     """
     thread = await get_thread(service.store, thread_id, caller.owner)
-    for deleted in await service.engine.delete_thread(thread.thread_id, caller.owner):
+    all_deleted = await service.engine.delete_thread(thread.thread_id, caller.owner)
+    for deleted in all_deleted:
         await forget_in_browser(service.runtime.browser, service.settings, deleted)
         try:
             await asyncio.to_thread(service.workspaces.remove, deleted)
         except FileError as error:
             _LOG.warning("The workspace of a deleted thread could not be removed: %s", error)
+    return DeletedThreads(deleted=list(all_deleted))
 
 
 @router.post(

@@ -276,7 +276,7 @@ async def update_thread(
     responses=error_responses(404, 409),
 )
 async def delete_thread(thread_id: ThreadPath, service: ServiceOf, caller: CallerOf) -> None:
-    """Cancel its runs and remove it, as `DELETE /api/threads/{thread_id}` does."""
+    """Cancel its runs and remove it with its copies, as `DELETE /api/threads/{thread_id}` does."""
     await conversations.delete_thread(thread_id, service, caller)
 
 
