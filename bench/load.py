@@ -105,9 +105,7 @@ class ServersUnderLoad:
     def set_pace(self, pace: Pace) -> None:
         """Let the model write at this pace from now on."""
         self.pace = pace
-        body = {"first_seconds": pace.first_seconds, "token_seconds": pace.token_seconds}
-        url = self.model_url.removesuffix("/v1")
-        httpx.post(f"{url}/admin/pace", json=body, timeout=60).raise_for_status()
+        set_pace(self.model_url, pace)
 
     async def load(self, kind: str, streams: int, question: str = "1+3=?") -> LoadResult:
         """Ask one server `streams` times concurrently."""
@@ -128,6 +126,13 @@ class ServersUnderLoad:
     def descriptors(self, kind: str) -> int:
         """Return how many files and sockets a server has open."""
         return len(list(Path(f"/proc/{self.pids[kind]}/fd").iterdir()))
+
+
+def set_pace(model_url: str, pace: Pace) -> None:
+    """Let a model process write at this pace from now on."""
+    body = {"first_seconds": pace.first_seconds, "token_seconds": pace.token_seconds}
+    url = model_url.removesuffix("/v1")
+    httpx.post(f"{url}/admin/pace", json=body, timeout=60).raise_for_status()
 
 
 async def ask(url: str, question: str) -> RunTimes:

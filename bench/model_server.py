@@ -5,7 +5,8 @@ It runs in its own process, so that its CPU is not part of what is measured. Scr
 
 A token is one write: the first one `first_seconds` after the request, then one each `token_seconds`. Tokens
 that are late are written together with the next one, so that a busy machine does not slow the model down.
-Without delays, each turn of the event loop writes one token. `POST /admin/pace` sets the delays.
+Without delays, each turn of the event loop writes one token. `POST /admin/pace` sets the delays, and
+`GET /admin/stats` says how many answers are being written (`active`).
 """
 
 import asyncio
@@ -93,6 +94,9 @@ class ModelConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport: Any = transport  # uvloop's is no subclass of asyncio.Transport
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._server.active.discard(self)
+
     def data_received(self, data: bytes) -> None:
         self._received += data
         head, separator, rest = self._received.partition(b"\r\n\r\n")
@@ -106,11 +110,14 @@ class ModelConnection(asyncio.Protocol):
     def _answer(self, path: bytes, body: bytes) -> None:
         if path.endswith(b"/chat/completions"):
             self._transport.write(_STREAM_HEAD)
+            self._server.active.add(self)
             self._write(self._server.model.answer(json.loads(body)), 0, self._server.now())
             return
         if path == b"/admin/pace":
             self._server.pace = Pace(**json.loads(body))
         listing = b'{"object": "list", "data": [{"id": "scripted", "object": "model"}]}'
+        if path == b"/admin/stats":
+            listing = json.dumps({"active": len(self._server.active)}).encode()
         head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
         self._transport.write(head % len(listing) + listing)
 
@@ -129,6 +136,7 @@ class ModelConnection(asyncio.Protocol):
             self._transport.write(b"".join(tokens[written:due]) + ending)
             written = due
         if written == count:
+            self._server.active.discard(self)
             return
         if pace.token_seconds:
             loop.call_at(asked + pace.seconds(written + 1), self._write, tokens, written, asked)
@@ -142,6 +150,7 @@ class ModelServer:
     def __init__(self, script: dict[str, Any]) -> None:
         self.model = ScriptedModel(script)
         self.pace = IMMEDIATE
+        self.active: set[ModelConnection] = set()
         self.loop = asyncio.get_running_loop()
         self.now = self.loop.time
 
