@@ -232,7 +232,7 @@ async def test_every_route_is_described_with_its_answers_and_refusals(it: InProc
             assert route["description"], (method, path)
             answers = route["responses"]
             good = [status for status in answers if status in ("200", "201", "202", "204")]
-            assert good, (method, path)
+            assert good or route["summary"].startswith("Refuse"), (method, path)
             assert all(status == "204" or answers[status].get("content") for status in good), (method, path)
             for status in ("401", "413", "422"):
                 schema = answers[status]["content"]["application/json"]["schema"]

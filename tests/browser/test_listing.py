@@ -36,6 +36,14 @@ def test_listed_items_keep_their_order_and_omitted_ones_are_counted(rows: list[L
         assert sum(row.left_out for row in shown) > 0
 
 
+@given(ROWS)
+def test_a_notice_stays_whatever_is_left_out(rows: list[ListingRow]) -> None:
+    notice = ListingRow(len(rows), "(in part)", is_notice=True)
+    shown = select_rows([*rows, notice], 200)
+    assert shown[-1] is notice
+    assert estimate_tokens(render_rows(row for row in shown if not row.left_out)) <= 200
+
+
 def test_a_control_is_written_as_in_the_contract() -> None:
     row = ListingRow(1, "Send", role="button", index=33)
     assert render_row(row) == "[33]<button>Send</button>"
