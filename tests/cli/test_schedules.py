@@ -17,13 +17,15 @@ async def test_a_schedule_is_added_listed_paused_and_removed(tmp_path: Path) -> 
         return await maniple("schedule", *arguments, folder=tmp_path, env=env)
 
     rule = ("--cron", "0 8 * * 1", "--zone", "Europe/Berlin", "--overlap", "queue")
-    status, added, notes = await schedule("add", *rule, "the", "news")
+    status, added, notes = await schedule("add", *rule, "--effort", "low", "the", "news")
     assert status == 0 and "08:00" in notes
     name = added.strip()[:8]
     [listed] = json.loads((await schedule("list", "--json"))[1])
     assert (listed["name"], listed["cron"], listed["overlap"]) == ("the news", "0 8 * * 1", "queue")
     shown = (await schedule("show", name))[1]
-    assert "the news" in shown and shown.count("next ") >= 5
+    assert "the news" in shown and "effort low" in shown and shown.count("next ") >= 5
+    data = json.loads((await schedule("show", name, "--json"))[1])
+    assert (data["depth"], data["effort"]) == ("", "low")
     assert len((await schedule("next", name, "--count", "3"))[1].splitlines()) == 3
     assert (await schedule("pause", name))[0] == 0
     assert "paused" in (await schedule("list"))[1]

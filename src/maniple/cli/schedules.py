@@ -267,12 +267,16 @@ async def _show(settings: "Settings", name: str, *, as_json: bool) -> int:
         schedule = await _find(store, name)
         ticks = await store.schedules.list_ticks(schedule.schedule_id)
     times = await asyncio.to_thread(_times, schedule, 5)
-    text = read_request(schedule).messages[-1].text
+    request = read_request(schedule)
+    text = request.messages[-1].text
+    chosen = {"depth": request.options.depth, "effort": request.options.effort}
     if as_json:
-        print(json_line({**_data(schedule), "task": text, "next_times": times, "ticks": _tick_data(ticks)}))
+        found = {"task": text, **chosen, "next_times": times, "ticks": _tick_data(ticks)}
+        print(json_line({**_data(schedule), **found}))
         return 0
+    options = "".join(f"; {name} {value}" for name, value in chosen.items() if value)
     rules = f"overlap {schedule.overlap}, {'catches up' if schedule.catch_up else 'does not catch up'}"
-    lines = [_line(schedule), f"{rules}; {_describe_thread(schedule)}", "", text, ""]
+    lines = [_line(schedule), f"{rules}; {_describe_thread(schedule)}{options}", "", text, ""]
     lines += [f"next     {_shown(at, schedule.zone)}" for at in times]
     lines += [
         f"{one.state:8} {_shown(one.tick, schedule.zone)}  {one.reason or one.run_id}".rstrip()
