@@ -138,8 +138,11 @@ async def test_growth_and_persistence_are_measured():
 @pytest.mark.slow
 async def test_a_run_of_each_protocol_completes_and_is_compared_with_the_native_one():
     figures = await measure_protocols(1, warm_up=0)
-    assert figures.keys() - {"native_cpu_ms"} == {f"{name}_cpu_of_native" for name in [*PROTOCOLS][1:]}
-    assert figures.keys() - {"native_cpu_ms"} <= AT_MOST.keys()
+    lines = {name for name in figures if name.endswith("_lines")}
+    assert min(figures[name] for name in lines) > 0
+    ratios = figures.keys() - {"native_cpu_ms"} - lines
+    assert ratios == {f"{name}_cpu_of_native" for name in [*PROTOCOLS][1:]}
+    assert ratios <= AT_MOST.keys()
 
 
 @pytest.mark.slow
