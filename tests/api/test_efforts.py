@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.api.in_process import open_service
-from tests.api.test_messages import ANSWER
+from tests.api.test_messages import ANSWER, events_of
 from tests.openai_server import SIMPLE, Json, reply, role_and_run, serving
 
 pytestmark = pytest.mark.anyio
@@ -74,8 +74,8 @@ async def test_a_message_that_is_answered_without_effort_says_so_once(tmp_path, 
             assert written.status_code == 202
             if not waits:
                 await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("supervisor") == 2)
-            await asyncio.to_thread(model.release)
-            frames = await it.events_of(run["run_id"])
+                await asyncio.to_thread(model.release)
+            frames = await events_of(it, run["run_id"])
     assert frames.count(_NOT_USED) == 1
     names = [name for name, _ in frames]
     assert names.index("user_message") < names.index("effort_not_used") < names.index("user_message_answer")
