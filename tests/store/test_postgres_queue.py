@@ -9,7 +9,8 @@ from langgraph.checkpoint.base import empty_checkpoint
 
 from maniple.errors import RunTakenOver
 from maniple.store import InputRecord
-from maniple.store.postgres.queue import QueueLimits, RunQueue
+from maniple.store.postgres import queue as postgres
+from maniple.store.postgres.queue import FOLLOWED_ROWS, QueueLimits, RunQueue
 from tests.store.samples import a_run, a_thread, some_events
 
 pytestmark = pytest.mark.anyio
@@ -248,3 +249,30 @@ async def test_take_overs_at_one_checkpoint_are_counted_from_processes_that_work
     await die_after(works=True, moves=True)
     await die_after(works=True)
     assert counted == [(False, 1), (False, 1), (False, 2), (True, 1), (False, 2)]
+
+
+async def test_who_follows_a_run_gets_each_event_once_and_all_of_them_before_its_end(
+    postgres_store, queue, monkeypatch
+):
+    monkeypatch.setattr(postgres, "_FOLLOW", postgres._FOLLOW.replace(f"LIMIT {FOLLOWED_ROWS}", "LIMIT 2"))
+    monkeypatch.setattr(postgres, "FOLLOWED_ROWS", 2)
+    run_id = await submitted(postgres_store, "t")
+    waiting = await queue.follow(run_id, 0)
+    assert (waiting.events, waiting.has_more, waiting.is_unfinished) == ([], False, True)
+    job, _ = await fetched(postgres_store)
+    claimed = await queue.claim(run_id, job)
+    stored = some_events(1, 9)
+    for first in range(0, 9, 3):
+        await postgres_store.events.append([(run_id, stored[first : first + 3])])
+    await queue.end(claimed.run, {"status": "completed"}, lambda pending: ({}, []))
+    # From the middle of a group.
+    page = await queue.follow(run_id, 1)
+    assert ([one.number for one in page.events], page.has_more) == ([2, 3, 4, 5, 6], True)
+    page = await queue.follow(run_id, 6)
+    assert ([one.number for one in page.events], page.has_more, page.is_unfinished) == (
+        [7, 8, 9],
+        False,
+        False,
+    )
+    nobody = await queue.follow("no such run", 0)
+    assert (nobody.events, nobody.has_more, nobody.is_unfinished) == ([], False, False)

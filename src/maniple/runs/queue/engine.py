@@ -29,7 +29,7 @@ from maniple.runs.turn import remember
 from maniple.runs.waiting_messages import WaitingMessages
 from maniple.scope.inbox import Inbox
 from maniple.scope.inputs import Cancel, Message, PlanChange, ReceivedInput
-from maniple.store import EventRecord, RunRecord, Thread, read_event_pages
+from maniple.store import EventRecord, RunRecord, Thread
 from maniple.store.postgres.queue import QueueLimits, Refusal, RunQueue
 from maniple.store.waiting import StoreWait, waiting
 
@@ -130,17 +130,15 @@ class QueueEngine:
 
     async def events(self, run_id: str, after: int = 0) -> AsyncIterator[Sequence[EventRecord]]:
         """Follow a run (see `Engine`)."""
-        number, is_unfinished = after, True
-        while is_unfinished:
+        number, may_go_on = max(after, 0), True
+        while may_go_on:
             rung = self._bells.rung(run_id)
-            # Read before the events: when a run has ended, all of its events are stored.
-            record = await self._patiently(self._store.runs.get(run_id))
-            is_unfinished = record is not None and record.is_unfinished
-            pages = read_event_pages(self._store.events, run_id, number)
-            while (page := await self._patiently(anext(pages, None))) is not None:
-                yield page
-                number = page[-1].number
-            if is_unfinished:
+            page = await self._patiently(self._queue.follow(run_id, number))
+            if page.events:
+                yield page.events
+                number = page.events[-1].number
+            may_go_on = page.has_more or page.is_unfinished
+            if page.is_unfinished and not page.has_more:
                 await asyncio.wait({rung}, timeout=LOOK_SECONDS)
 
     async def _patiently(self, reading: Awaitable[T]) -> T:

@@ -17,13 +17,15 @@ from maniple.store.postgres.database import (
 from maniple.store.postgres.processes import IS_ALIVE
 from maniple.store.postgres.tables import NOW, add_inputs, change_run, insert_run, queue_run_again
 from maniple.store.protocols import RunChange
-from maniple.store.records import InputRecord, RunRecord
-from maniple.store.rows import INPUT_COLUMNS, RUN_COLUMNS, UNFINISHED, make_run
+from maniple.store.records import EventRecord, InputRecord, RunRecord
+from maniple.store.rows import INPUT_COLUMNS, RUN_COLUMNS, UNFINISHED, make_run, split_batch
 from maniple.types import RunState
 
 CHANNEL = "maniple_events"
 """The channel on which runs ring: `run_id` and the newest event, or `input`, `reply` or `status`."""
 QUEUE, TASK = "runs.1", "maniple.drive"
+FOLLOWED_ROWS = 1_000
+"""How many groups of events are read at once for who follows a run."""
 Refusal = Literal["full", "owner_full", "busy", "changed"]
 """Why nothing was stored: too many runs, too many of the owner, a run on the thread, or another status."""
 _DRIVEN = f"runs.job IS NOT NULL AND {IS_ALIVE}"
@@ -41,10 +43,18 @@ SELECT procrastinate_retry_job_v2(id, now(), NULL, NULL, NULL) FROM dead
 """
 # Of a process that is cut off in the middle of a message, the server goes on to wait, with its locks.
 _DISCONNECT = f"""
+WITH dead AS MATERIALIZED (SELECT '{APPLICATION_PREFIX}' || runs.process AS name FROM runs
+    WHERE runs.status = 'running' AND runs.process IS NOT NULL AND NOT {IS_ALIVE})
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-    WHERE datname = current_database() AND pid <> pg_backend_pid()
-    AND application_name IN (SELECT '{APPLICATION_PREFIX}' || runs.process FROM runs
-        WHERE runs.status = 'running' AND runs.process IS NOT NULL AND NOT {IS_ALIVE})
+    WHERE EXISTS (SELECT FROM dead) AND application_name IN (SELECT name FROM dead)
+    AND datname = current_database() AND pid <> pg_backend_pid()
+"""
+# One statement, so that all events of a run that has ended are in what is read with its status.
+_FOLLOW = f"""
+SELECT runs.{UNFINISHED}, page.first, page.body FROM runs LEFT JOIN LATERAL (
+    SELECT first, last, body FROM events WHERE events.run_id = runs.run_id AND last > %(after)s
+    ORDER BY last LIMIT {FOLLOWED_ROWS}) page ON true
+    WHERE runs.run_id = %(run)s ORDER BY page.last
 """
 # Runs whose job was lost: the oldest of a thread that has no job at all.
 _LOST = f"""
@@ -121,6 +131,17 @@ class QueueFigures:
     """How often a run of a dead process went on elsewhere, in the life of the database."""
     fenced_writes: int
     """How many writes of processes that had lost their run were refused, in the life of the database."""
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedPage:
+    """The next events of a run."""
+
+    events: Sequence[EventRecord]
+    has_more: bool
+    """Whether more are stored than were read at once."""
+    is_unfinished: bool
+    """Whether others may come."""
 
 
 class RunQueue:
@@ -320,6 +341,18 @@ class RunQueue:
             return given_back
 
         return await self._database.repeat(sweep)
+
+    async def follow(self, run_id: str, after: int) -> FollowedPage:
+        """Return the next events of a run after number `after`, and whether others may come."""
+        rows = await self._database.fetch(_FOLLOW, {"run": run_id, "after": after})
+        events = [
+            record
+            for _, first, body in rows
+            if first is not None
+            for record in split_batch(run_id, first, body)
+            if record.number > after
+        ]
+        return FollowedPage(events, len(rows) == FOLLOWED_ROWS, bool(rows and rows[0][0]))
 
     async def list_stuck(self, seconds: float, limit: int = 100) -> list[RunRecord]:
         """Return the runs that began in a process which is dead, or have waited for so long, oldest first."""
