@@ -156,7 +156,7 @@ def test_the_title_of_a_report_is_as_large_in_the_file_as_on_the_page(
     standing(page, "Done")
     tab = opened(shared(page, tmp_path))
     sizes = [
-        at.get_by_role("heading", name="Report", exact=True).evaluate(
+        at.get_by_role("heading", name="Report", exact=True).first.evaluate(
             "one => [getComputedStyle(one).fontSize, getComputedStyle(one).fontWeight]"
         )
         for at in (page, tab.page)
