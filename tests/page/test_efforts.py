@@ -22,7 +22,7 @@ def test_the_chosen_effort_goes_with_the_question_and_is_fixed_while_the_run_wor
     fixed = page.locator(".fixed-options")
     expect(fixed).to_contain_text("Effort low")
     expect(fixed).to_contain_text("at most 900,000 tokens")
-    expect(page.get_by_label("Effort")).to_have_count(0)
+    expect(page.get_by_label("Effort")).to_be_hidden()
     model.release()
     standing(page, "Done")
     assert {one.get("reasoning_effort") for one in model.requests} == {"low"}

@@ -35,6 +35,8 @@ export function Composer() {
   const isOver = useDropped(add);
   const place = useRef<HTMLFormElement>(null);
   const isInUse = useHeldFocus(place);
+  const isContinued = isContinuing(runs);
+  const isFolded = useFolded(isContinued, isInUse) && !isOpened;
   useEffect(() => {
     read<{ team_members: Record<string, Member> }>("/api/team_members").then(
       (config) => (members.value = Object.values(config.team_members)),
@@ -62,7 +64,7 @@ export function Composer() {
   };
   const submit = (event: Event) => (event.preventDefault(), void ask());
   return (
-    <form ref={place} class={`composer ${isOver ? "over" : ""} ${isInUse || isOpened ? "" : "resting"}`} onSubmit={submit}>
+    <form ref={place} class={`composer ${isOver ? "over" : ""} ${isInUse || isOpened ? "" : "resting"} ${isFolded ? "folded" : ""}`} onSubmit={submit}>
       {files.length > 0 && <Chosen files={files} onDrop={(gone) => setDraft({ ...draft, files: files.filter((one) => one !== gone) })} />}
       <Target draft={draft} purpose={purpose} onChoice={(chosen) => setDraft({ ...draft, purpose: chosen })} />
       <textarea
@@ -78,30 +80,39 @@ export function Composer() {
         onPaste={onPaste}
       />
       <div class="row">
-        {isContinuing(runs) ? (
-          active && <RunOptions run={active} />
-        ) : (
-          <>
-            <Options />
-            <button type="button" class="more" aria-label={texts.options} aria-expanded={isInUse || isOpened} onClick={() => setOpened(!isOpened)}>⋯</button>
-          </>
-        )}
+        {/* The options of the next question keep their room while a run has its own: the field stays where it is. */}
+        <div class="options">
+          <div class="row" inert={isContinued}><Options /></div>
+          {isContinued && active && <RunOptions run={active} />}
+        </div>
+        <button type="button" class="more" aria-label={texts.options} aria-expanded={!isFolded} onClick={() => setOpened(isFolded)}>⋯</button>
         <label class="chip file" title={texts.files}>
           <span aria-hidden="true">+</span> <span class="name">{texts.files}</span>
           <input type="file" multiple onChange={(e) => (add([...(e.currentTarget.files ?? [])]), (e.currentTarget.value = ""))} />
         </label>
         <span class="ends">
           {isSending > 0 && <span class="faint" role="status">{texts.sending}</span>}
-          {active && (
-            <button type="button" onClick={() => void cancel(active)}>
-              <span aria-hidden="true">■</span> <span class="name">{texts.cancelRun}</span>
-            </button>
-          )}
+          <button type="button" class={active ? "" : "absent-button"} onClick={() => active && void cancel(active)}>
+            <span aria-hidden="true">■</span> <span class="name">{texts.cancelRun}</span>
+          </button>
           <button class="main" disabled={!text.trim()}>{texts.send}</button>
         </span>
       </div>
     </form>
   );
+}
+
+/**
+ * Whether the options are folded where the window is narrow: while the field is not in use, and from the beginning
+ * of a run until the field is used again. They never unfold by themselves under the hands of who writes.
+ */
+function useFolded(isContinued: boolean, isInUse: boolean): boolean {
+  const [isHeld, setHeld] = useState(false);
+  useLayoutEffect(() => {
+    if (isContinued) setHeld(true);
+    else if (!isInUse) setHeld(false);
+  }, [isContinued, isInUse]);
+  return isHeld || !isInUse;
 }
 
 /** The service's limits for files; null until they are known. */

@@ -40,8 +40,7 @@ export const RunView = memo(function RunView({ run, version, isWatched = false, 
     <article class="run" id={`run-${run.runId}`} aria-busy={run.isAtWork}>
       {run.question && <RunQuestion run={run} version={version} />}
       <Attached since={since} at={run.askedAt} />
-      {isBeside ? <Progress run={run} version={version} /> : <RunWork run={run} version={version} isWatched={isWatched} />}
-      <Outage run={run} version={version} />
+      {!isBeside && <RunWork run={run} version={version} isWatched={isWatched} />}
       {run.replies.map((one, at) => (
         <Replied key={at} reply={one} />
       ))}
@@ -74,6 +73,9 @@ export const RunView = memo(function RunView({ run, version, isWatched = false, 
       {!acts && run.forms.map((one) => <InterruptForm key={keyOf(one)} run={run} waiting={one} asker={askerOf(run, one)} />)}
       {run.artifacts.length > 0 && <Files artifacts={run.artifacts} threadId={run.threadId} answer={answer?.content ?? ""} />}
       {run.movesFiles && run.isComplete && run.isOver && <UserFiles threadId={run.threadId} />}
+      {/* What comes and goes stands below what is read. */}
+      {isBeside && <Progress run={run} version={version} />}
+      <Outage run={run} version={version} />
       <Standing run={run} version={version} />
       <Silence run={run} version={version} />
     </article>

@@ -1,0 +1,213 @@
+"""Nothing that a person looks at moves while events arrive, in whatever order the team works."""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from playwright.sync_api import Browser, Page, ViewportSize, expect
+
+from tests.page.streams import Event
+from tests.serving import ServerProcess
+
+_SIZES = [
+    pytest.param(ViewportSize(width=1280, height=800), id="desktop"),
+    pytest.param(ViewportSize(width=375, height=700), id="telephone"),
+]
+_EXAMPLES_QUICK, _EXAMPLES = 4, 60
+_FEED = """() => {
+    const fetched = window.fetch;
+    window.fetch = (...given) => {
+        if (!String(given[0]).includes("/events")) return fetched(...given);
+        const body = new ReadableStream({ start: (out) => { window.out = out; } });
+        return Promise.resolve(new Response(body, { headers: { "content-type": "text/event-stream" } }));
+    };
+    window.feed = (text) => window.out.enqueue(new TextEncoder().encode(text));
+}"""
+"""The stream of the open run gets what the test gives it, one event after the other."""
+_PLACES = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {
+    const place = (one, top = 0) => {
+        const { x, y, width } = one.getBoundingClientRect();
+        return [x, y - top, width].map(Math.round);
+    };
+    const top = document.querySelector(".column").getBoundingClientRect().top;
+    const found = { field: place(document.querySelector("#question")) };
+    found.question = place(document.querySelector(".run .question"), top);
+    const first = document.querySelector(".answer .markdown > *");
+    if (first?.textContent) found.answer = [first.textContent.slice(0, 8), ...place(first, top)];
+    for (const tab of document.querySelectorAll("[role=tab]"))
+        if (tab.checkVisibility()) found[tab.id] = place(tab);
+    done(found);
+})))"""
+"""Where the field and the tabs stand in the window, and the question and its answer in the conversation."""
+_STEPS = [("researcher", "Read"), ("coder", "Compute"), ("reporter", "Report")]
+_TEXT = "A paragraph of the answer that is long enough for a line or two of a window that is narrow.\n\n"
+_RESULTS = st.sampled_from(["4", "row\n" * 60])
+_APPROVAL = {
+    "tool_name": "bash_tool",
+    "tool_input": {"cmd": "echo 4\n" * 9},
+    "tool_call_id": "c",
+    "answers": {},
+}
+
+
+def _plan(done: int, **more: Any) -> Event:
+    steps = [
+        {"id": at, "agent_name": name, "title": title, "description": f"{title} all of it."}
+        | {"status": "completed" if at <= done else "in_progress" if at == done + 1 else "not_started"}
+        for at, (name, title) in enumerate(_STEPS, 1)
+    ]
+    return {"type": "plan", "title": "The plan", "steps": steps, **more}
+
+
+def _tool(agent: str, result: str) -> list[Event]:
+    named = {"tool_call_id": f"{agent}-call", "tool_name": "python_repl_tool", "agent_id": agent}
+    return [
+        {"type": "tool_call", **named, "tool_input": {"code": "print(1+3)\n" * 8}},
+        {"type": "tool_call_result", **named, "tool_result": result},
+    ]
+
+
+def _asked(agent: str, kind: str) -> list[Event]:
+    payload = _APPROVAL if kind == "tool_approval" else {"question": "Which year?", "options": ["1", "2"]}
+    asked = {"interrupt_id": f"{agent}-asks", "kind": kind, "payload": payload, "options": []}
+    asker = {"agent_name": agent, "agent_id": agent, "step_id": 1}
+    return [
+        {"type": "step_interrupt", **asked, **asker},
+        {"type": "step_resumed", "interrupt_id": f"{agent}-asks", **asker},
+    ]
+
+
+def _browsed(agent: str) -> list[Event]:
+    seen = {"url": "https://e.test/", "title": "A page", "screenshot": "/icon.svg", "agent_id": agent}
+    return [{"type": "browser_state", **seen}]
+
+
+def _lost(agent: str) -> list[Event]:
+    return [
+        {"type": "model_unreachable", "agent_name": agent, "agent_id": agent, "attempt": 1, "left": 60.0}
+        | {"reason": "It does not answer.", "seconds": 1.0},
+        {"type": "start_of_llm", "agent_name": agent, "agent_id": agent},
+    ]
+
+
+def _said(agent: str, words: int) -> list[Event]:
+    return [
+        {"type": "message", "message_id": f"{agent}-says", "delta": {"content": _TEXT}, "agent_id": agent}
+        for _ in range(words)
+    ]
+
+
+def _turn(agent: str) -> st.SearchStrategy[list[Event]]:
+    """What a member does in its turn, with what a person is asked meanwhile."""
+    works = st.one_of(
+        _RESULTS.map(lambda result: _tool(agent, result)),
+        st.sampled_from(["question", "tool_approval"]).map(lambda kind: _asked(agent, kind)),
+        st.integers(1, 4).map(lambda words: _said(agent, words)),
+        st.just(_browsed(agent)),
+        st.just(_lost(agent)),
+    )
+    named = {"agent_name": agent, "agent_id": agent}
+    return st.lists(works, max_size=4).map(
+        lambda done: [
+            {"type": "start_of_agent", **named},
+            *(event for each in done for event in each),
+            {"type": "end_of_agent", **named},
+        ]
+    )
+
+
+_ENDS = st.sampled_from(["completed", "failed", "cancelled", "interrupted"])
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> list[Event]:
+    """Draw the events of a run from its question to its end."""
+    asked = [{"role": "user", "content": "How much?"}]
+    events: list[Event] = [
+        {"type": "run", "run_id": "run-running", "thread_id": "running"},
+        {"type": "start_of_workflow", "workflow_id": "w", "input": asked},
+        *([_plan(-1, draft=True)] if draw(st.booleans()) else []),
+    ]
+    for done, (agent, _) in enumerate(_STEPS):
+        events += [_plan(done), *draw(_turn(agent))]
+    end = draw(_ENDS)
+    if end == "completed":
+        events += [_plan(3)]
+    if end == "interrupted":
+        payload = {"question": "Which year?", "options": []}
+        events += [{"type": "interrupt", "interrupt_id": "i", "kind": "question", "payload": payload}]
+    events += [{"type": "run_status", "status": end}]
+    return [*events, {"type": "final_session_state", "messages": asked}]
+
+
+@pytest.fixture(params=_SIZES)
+def opened(request: pytest.FixtureRequest, browser: Browser, seeded: ServerProcess) -> Iterator[Page]:
+    context = browser.new_context(base_url=seeded.url, locale="en-GB", viewport=request.param)
+    context.set_default_timeout(120_000)
+    page = context.new_page()
+    page.add_init_script(f"({_FEED})()")
+    yield page
+    context.close()
+
+
+def _open(page: Page, first: Sequence[Event]) -> None:
+    """Open the run anew, with the events with which each begins."""
+    page.goto("about:blank")
+    page.goto("/#running")
+    page.wait_for_function("() => window.out")
+    _feed(page, first, 1)
+    expect(page.locator(".run .question")).to_be_visible()
+    expect(page.locator(".composer .options")).to_be_attached()
+    page.wait_for_load_state("networkidle")
+
+
+def _feed(page: Page, events: Sequence[Event], number: int) -> None:
+    frames = [
+        f"id: {at}\nevent: {event['type']}\ndata: {json.dumps(event)}\n\n"
+        for at, event in enumerate(events, number)
+    ]
+    page.evaluate("text => window.feed(text)", "".join(frames))
+
+
+def moved(page: Page, events: Sequence[Event]) -> list[str]:
+    """Feed a run event by event; return what moved, each with the event after which it did."""
+    begin = 2
+    _open(page, events[:begin])
+    before: dict[str, list[Any]] = page.evaluate(_PLACES)
+    found: list[str] = []
+    for at, event in enumerate(events[begin:], begin + 1):
+        _feed(page, [event], at)
+        after: dict[str, list[Any]] = page.evaluate(_PLACES)
+        for name, place in after.items():
+            last = before.get(name, place)
+            # Another answer than before has a place of its own.
+            is_same = name != "answer" or last[0] == place[0]
+            if is_same and last != place:
+                found.append(f"{name} from {last} to {place} after {event['type']}")
+        before |= after
+    return found
+
+
+def _check(page: Page, examples: int) -> None:
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
+    )
+    @given(streams())
+    def run(events: list[Event]) -> None:
+        assert moved(page, events) == []
+
+    run()
+
+
+def test_field_tabs_question_and_answer_stay_where_they_are(opened: Page):
+    _check(opened, _EXAMPLES_QUICK)
+
+
+@pytest.mark.slow
+def test_they_stay_in_many_orders_of_events(opened: Page):
+    _check(opened, _EXAMPLES)
