@@ -8,39 +8,25 @@ import pytest
 __all__ = ["leave_cases_to_slow", "rest_is_slow", "sizes"]
 
 COSTLY = (
-    *(
-        "acp_server",
-        "agents",
-        "api",
-        "app",
-        "browser",
-        "cli",
-        "crawler",
-        "document",
-        "egress",
-        "endpoints",
-        "evidence",
-    ),
-    *("examples",),
-    *("graph", "llms", "mcp", "mcp_server", "page", "reading", "report_files", "runs", "safety", "sandbox"),
-    *("store", "telemetry"),
+    *("acp_server", "agents", "api", "app", "browser", "claims", "cli", "crawler", "document", "egress"),
+    *("endpoints", "events", "evidence", "examples", "graph", "llms", "mcp", "mcp_server", "page"),
+    *("protocols", "reading", "report_files", "runs", "safety", "sandbox", "search", "store", "telemetry"),
+    *("tools",),
 )
 """The folders whose cases cost most: they start a browser, a sandbox or a run, or read long texts."""
 QUICK_CASES = 1
 SAMPLED = (
-    *(
-        "api/test_approval",
-        "api/test_eyes",
-        "app/test_browsing",
-        "app/test_workers",
-        "browser/test_isolation",
-    ),
-    *("browser/test_life", "cli/test_answers", "cli/test_browse", "cli/test_recovery", "cli/test_threads"),
-    *("egress/test_environment_transport", "endpoints/test_network_pieces", "evidence/test_any_report"),
-    *("examples/test_browser_program", "examples/test_hundred_questions", "graph/test_embedded_crash"),
-    *("llms/embedded/test_two_processes", "llms/test_provider_streams", "mcp_server/test_stdio"),
-    *("mcp_server/test_tools", "runs/test_steering", "runs/test_steering_survival", "store/test_damage"),
-    *("store/test_disk", "store/test_processes", "upgrade/test_upgrade"),
+    *("acp_server/test_agent", "api/test_approval", "api/test_eyes", "api/test_figures"),
+    *("app/test_browsing", "app/test_workers", "browser/test_isolation", "browser/test_life"),
+    *("cli/test_answers", "cli/test_browse", "cli/test_recovery", "cli/test_threads"),
+    *("cli/test_threads_command", "egress/test_environment_transport", "endpoints/test_network_pieces"),
+    *("evidence/test_any_report", "examples/test_browser_program", "examples/test_hundred_questions"),
+    *("graph/test_embedded_crash", "llms/embedded/test_parts", "llms/embedded/test_two_processes"),
+    *("llms/test_provider_streams", "mcp_server/test_stdio", "mcp_server/test_tools", "page/test_models"),
+    *("reading/test_fork_server", "reading/test_list_pages", "runs/test_steering"),
+    *("runs/test_steering_survival", "sandbox/attacks/test_bombs", "sandbox/test_installation"),
+    *("sandbox/test_watchdog", "store/test_damage", "store/test_disk", "store/test_processes"),
+    *("tools/test_read_documents", "upgrade/test_upgrade"),
 )
 """The files that take longest, with many variants of one thing: `make test` runs one of their tests."""
 _SAMPLED = tuple(f"tests/{file}.py::" for file in SAMPLED)

@@ -29,6 +29,7 @@ def empty(cluster: Cluster, tmp_path: Path) -> Iterator[Path]:
     cluster.drop(url)
 
 
+@pytest.mark.slow
 async def test_a_database_is_migrated_before_anything_uses_it(empty: Path) -> None:
     env = environment(empty, "")
     process = await start(SERVER, "--port", "0", folder=empty, env=env)
