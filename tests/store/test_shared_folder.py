@@ -5,8 +5,10 @@ import os
 
 import pytest
 
+from maniple.cli.doctor.checks import check_database
+from maniple.config import Settings
 from maniple.store.artifact_files import ArtifactFiles
-from maniple.store.postgres.shared_folder import FOLDER, find_strangers
+from maniple.store.postgres.shared_folder import FOLDER
 from maniple.store.postgres.store import open_postgres
 
 pytestmark = pytest.mark.anyio
@@ -23,12 +25,17 @@ async def test_a_process_with_another_folder_is_named_by_who_starts_and_one_with
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     async with opened(postgres_url, here) as first, opened(postgres_url, here) as second:
         assert caplog.records == []
-        assert await find_strangers(first.database, here) == []
+        assert await first.probe() == ""
         async with opened(postgres_url, elsewhere) as third:
             (said,) = caplog.records
             assert str(elsewhere) in said.getMessage()
             assert said.getMessage().count(f"pid {os.getpid()} on") == 2
-            assert len(await find_strangers(third.database, elsewhere)) == 2
-            assert len(await find_strangers(second.database, here)) == 1
-        assert await find_strangers(first.database, here) == []
+            assert (await third.probe()).count(f"pid {os.getpid()} on") == 2
+            assert (await second.probe()).count(f"pid {os.getpid()} on") == 1
+            settings = Settings.model_validate(
+                {"store": {"backend": "postgres", "url": postgres_url}, "data_dir": elsewhere}
+            )
+            found = [one.name for one in await check_database(settings) if one.status == "problem"]
+            assert found == ["data_dir"]
+        assert await first.probe() == ""
     assert [*(here / FOLDER).iterdir()] == [*(elsewhere / FOLDER).iterdir()] == []

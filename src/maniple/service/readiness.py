@@ -115,10 +115,10 @@ async def _embedded() -> Reached:
 
 async def _store(store: Store) -> PartReadiness:
     try:
-        await store.probe()
+        warning = await store.probe()
     except StoreError as error:
         return PartReadiness(ready=False, why=str(error), code=error.code)
-    return PartReadiness(ready=True)
+    return PartReadiness(ready=True, why=warning)
 
 
 async def _search(runtime: Runtime, redactor: Redactor) -> PartReadiness:

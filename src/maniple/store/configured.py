@@ -177,6 +177,20 @@ async def require_postgres(settings: Settings) -> None:
     await require_usable(settings.store.database_url, len(load_migrations()))
 
 
+async def describe_strangers(settings: Settings) -> str:
+    """Return which processes on the PostgreSQL database do not share `data_dir`, or "".
+
+    Raises `StoreError`.
+    """
+    from maniple.store.postgres.database import fetch_all
+    from maniple.store.postgres.migrations import connected
+    from maniple.store.postgres.shared_folder import OTHERS, describe_strangers
+
+    async with connected(settings.store.database_url) as connection:
+        others = await fetch_all(connection, OTHERS, ("",))
+    return await asyncio.to_thread(describe_strangers, others, settings.data_dir)
+
+
 async def list_stuck_runs(store: Store, seconds: float) -> Sequence[RunRecord]:
     """Return the runs of a store in PostgreSQL that nobody drives, or that have waited for so long."""
     from maniple.store.postgres.queue import RunQueue

@@ -452,8 +452,11 @@ class Store(Protocol):
         """Return the sources that a run has read; adding to a deleted run raises `StoreError`."""
         ...
 
-    async def probe(self) -> None:
-        """Raise the `StoreError` that a read or write would raise now, as far as a cheap test can tell."""
+    async def probe(self) -> str:
+        """Raise the `StoreError` that a read or write would raise now, as far as a cheap test can tell.
+
+        Return what is wrong although both work, or "".
+        """
         ...
 
     async def check(self) -> list[str]:

@@ -290,16 +290,21 @@ async def check_database(settings: Settings) -> Sequence[CheckResult]:
     """Check that the PostgreSQL database can be reached and has the schema of this version."""
     if settings.store.backend != "postgres":
         return []
-    from maniple.store.configured import describe_database, require_postgres
+    from maniple.store.configured import describe_database, describe_strangers, require_postgres
 
     try:
         await require_postgres(settings)
+        strangers = await describe_strangers(settings)
     except Unavailable as error:
         return [CheckResult("database", "problem", error.reason, error.remedy)]
     except StoreError as error:
         return [CheckResult("database", "problem", str(error), "Correct store in conf.yaml or .env.")]
     detail = f"{describe_database(settings)} has the schema of this version"
-    return [CheckResult("database", "ok", detail), *await asyncio.to_thread(_check_logins, settings)]
+    return [
+        CheckResult("database", "ok", detail),
+        *([CheckResult("data_dir", "problem", strangers)] if strangers else []),
+        *await asyncio.to_thread(_check_logins, settings),
+    ]
 
 
 def _check_logins(settings: Settings) -> list[CheckResult]:

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from maniple.errors import StoreReadOnly
 from maniple.store.postgres.database import PostgresDatabase
@@ -18,7 +19,8 @@ from maniple.store.postgres.processes import RECENT
 FOLDER = "processes"
 STALE_SECONDS = 7 * 86_400.0
 """The age of a mark that belongs to a killed process: the database forgets those after a day."""
-_OTHERS = f"SELECT process, host, pid FROM processes WHERE process <> %s AND {RECENT} ORDER BY host, pid"
+OTHERS = f"SELECT process, host, pid FROM processes WHERE process <> %s AND {RECENT} ORDER BY host, pid"
+"""The living processes but one, as id, host and pid."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -51,19 +53,20 @@ def _delete_stale(folder: Path, alive: Collection[str]) -> None:
                 mark.unlink()
 
 
-async def find_strangers(database: PostgresDatabase, data_dir: Path) -> Sequence[str]:
-    """Return the living processes on the database that do not share `data_dir`, as texts.
+def describe_strangers(others: Sequence[tuple[Any, ...]], data_dir: Path) -> str:
+    """Return which of the living processes (id, host, pid) do not share `data_dir`, and what to do, or "".
 
-    Raises `StoreError`.
+    Blocks on disk.
     """
-    others = await database.fetch(_OTHERS, (database.process,))
-    marks = await asyncio.to_thread(_read_marks, data_dir / FOLDER)
-    return [f"pid {pid} on {host}" for process, host, pid in others if process not in marks]
-
-
-def _read_marks(folder: Path) -> set[str]:
-    """Return the ids in the folder. Blocks on disk."""
-    return {one.name for one in folder.iterdir()} if folder.is_dir() else set()
+    folder = data_dir / FOLDER
+    marks = {one.name for one in folder.iterdir()} if folder.is_dir() else set[str]()
+    strangers = [f"pid {pid} on {host}" for process, host, pid in others if process not in marks]
+    if not strangers:
+        return ""
+    return (
+        f"{data_dir} is not shared with {', '.join(strangers)}: a run that goes on elsewhere misses its "
+        "files. Let data_dir be one shared folder for all processes."
+    )
 
 
 async def warn_of_strangers(database: PostgresDatabase, data_dir: Path) -> None:
@@ -73,10 +76,6 @@ async def warn_of_strangers(database: PostgresDatabase, data_dir: Path) -> None:
     """
     alive = {name for (name,) in await database.fetch("SELECT process FROM processes")}
     await asyncio.to_thread(_delete_stale, data_dir / FOLDER, alive)
-    if strangers := await find_strangers(database, data_dir):
-        _LOG.warning(
-            "%s is not shared with %s: a run that goes on elsewhere misses its files. Let data_dir be one "
-            "shared folder for all processes.",
-            data_dir,
-            ", ".join(strangers),
-        )
+    others = await database.fetch(OTHERS, (database.process,))
+    if warning := await asyncio.to_thread(describe_strangers, others, data_dir):
+        _LOG.warning("%s", warning)

@@ -1,5 +1,6 @@
 """Opens a PostgreSQL database and joins its tables to a store."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -25,7 +26,7 @@ from maniple.store.postgres.run_tables import (
     PostgresLedger,
 )
 from maniple.store.postgres.search import PostgresRunTexts
-from maniple.store.postgres.shared_folder import marked, warn_of_strangers
+from maniple.store.postgres.shared_folder import OTHERS, describe_strangers, marked, warn_of_strangers
 from maniple.store.postgres.tables import PostgresKeys, PostgresRuns, PostgresThreads
 from maniple.store.schedules import SqlSchedules
 from maniple.store.statements import PercentStatements
@@ -45,8 +46,9 @@ _DISABLED_FENCES = (
 class PostgresStore:
     """See `protocols.Store`. `database` is for what works on the same tables in the same transactions."""
 
-    def __init__(self, database: PostgresDatabase, contents: ArtifactContents) -> None:
+    def __init__(self, database: PostgresDatabase, contents: ArtifactContents, data_dir: Path | None) -> None:
         self.database = database
+        self._data_dir = data_dir
         self._contents = contents
         self.threads = PostgresThreads(database, contents)
         self.runs = PostgresRuns(database)
@@ -69,8 +71,15 @@ class PostgresStore:
     def evidence(self, run_id: str) -> Evidence:
         return PostgresEvidence(self.database, run_id)
 
-    async def probe(self) -> None:
+    async def probe(self) -> str:
         await self.database.probe()
+        return await self._describe_strangers()
+
+    async def _describe_strangers(self) -> str:
+        if self._data_dir is None:
+            return ""
+        others = await self.database.fetch(OTHERS, (self.process,))
+        return await asyncio.to_thread(describe_strangers, others, self._data_dir)
 
     async def check(self) -> list[str]:
         try:
@@ -104,7 +113,7 @@ async def open_postgres(
 ) -> AsyncGenerator[PostgresStore]:
     """Open the store in the database of `url`, with `pool` connections.
 
-    Other processes that do not share `data_dir` are named in the log.
+    Other processes that do not share `data_dir` are named in the log, and by `probe`.
     Without a beat for `lease_seconds`, this process counts as dead, and others go on with its runs.
 
     Raises a `StoreError` for a database that cannot be used, or of another schema version, which stays as it
@@ -120,7 +129,7 @@ async def open_postgres(
         await stack.enter_async_context(registered(database, server=server))
         if data_dir is not None:
             await warn_of_strangers(database, data_dir)
-        yield PostgresStore(database, contents)
+        yield PostgresStore(database, contents, data_dir)
 
 
 async def _close(database: PostgresDatabase) -> None:

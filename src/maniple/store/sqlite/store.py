@@ -70,7 +70,7 @@ class SqliteStore:
     def evidence(self, run_id: str) -> Evidence:
         return SqliteEvidence(self._database, run_id)
 
-    async def probe(self) -> None:
+    async def probe(self) -> str:
         def require_space() -> None:
             with translate_errors(self._database.path):
                 require_free_space(self._database.path)
@@ -80,6 +80,7 @@ class SqliteStore:
         if self._database.has_failed:
             # A store that is not ready gets no work, so no other write would show that writing works again.
             await self._database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        return ""
 
     async def check(self) -> list[str]:
         try:
