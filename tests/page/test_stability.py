@@ -1,14 +1,14 @@
 """Nothing that a person looks at moves while events arrive, in whatever order the team works."""
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from playwright.sync_api import Browser, Page, ViewportSize, expect
+from playwright.sync_api import Browser, Page, ViewportSize
 
+from tests.page.fed import FEED, feed, open_run
 from tests.page.streams import Event
 from tests.serving import ServerProcess
 
@@ -17,16 +17,6 @@ _SIZES = [
     pytest.param(ViewportSize(width=375, height=700), id="telephone"),
 ]
 _EXAMPLES_QUICK, _EXAMPLES = 4, 60
-_FEED = """() => {
-    const fetched = window.fetch;
-    window.fetch = (...given) => {
-        if (!String(given[0]).includes("/events")) return fetched(...given);
-        const body = new ReadableStream({ start: (out) => { window.out = out; } });
-        return Promise.resolve(new Response(body, { headers: { "content-type": "text/event-stream" } }));
-    };
-    window.feed = (text) => window.out.enqueue(new TextEncoder().encode(text));
-}"""
-"""The stream of the open run gets what the test gives it, one event after the other."""
 _PLACES = """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => {
     const place = (one, top = 0) => {
         const { x, y, width } = one.getBoundingClientRect();
@@ -148,38 +138,19 @@ def opened(request: pytest.FixtureRequest, browser: Browser, seeded: ServerProce
     context = browser.new_context(base_url=seeded.url, locale="en-GB", viewport=request.param)
     context.set_default_timeout(120_000)
     page = context.new_page()
-    page.add_init_script(f"({_FEED})()")
+    page.add_init_script(f"({FEED})()")
     yield page
     context.close()
-
-
-def _open(page: Page, first: Sequence[Event]) -> None:
-    """Open the run anew, with the events with which each begins."""
-    page.goto("about:blank")
-    page.goto("/#running")
-    page.wait_for_function("() => window.out")
-    _feed(page, first, 1)
-    expect(page.locator(".run .question")).to_be_visible()
-    expect(page.locator(".composer .options")).to_be_attached()
-    page.wait_for_load_state("networkidle")
-
-
-def _feed(page: Page, events: Sequence[Event], number: int) -> None:
-    frames = [
-        f"id: {at}\nevent: {event['type']}\ndata: {json.dumps(event)}\n\n"
-        for at, event in enumerate(events, number)
-    ]
-    page.evaluate("text => window.feed(text)", "".join(frames))
 
 
 def moved(page: Page, events: Sequence[Event]) -> list[str]:
     """Feed a run event by event; return what moved, each with the event after which it did."""
     begin = 2
-    _open(page, events[:begin])
+    open_run(page, events[:begin])
     before: dict[str, list[Any]] = page.evaluate(_PLACES)
     found: list[str] = []
     for at, event in enumerate(events[begin:], begin + 1):
-        _feed(page, [event], at)
+        feed(page, [event], at)
         after: dict[str, list[Any]] = page.evaluate(_PLACES)
         for name, place in after.items():
             last = before.get(name, place)
