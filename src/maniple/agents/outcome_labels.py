@@ -189,6 +189,8 @@ _FORMS: dict[str, LabelName] = {
     NEEDED_FOR_IT[:-1]: "needs",
 }
 _NAMES: dict[str, LabelName] = {_key(form): name for form, name in _FORMS.items()}
+# Accents may be characters of their own.
+_LONGEST_NAME = 2 * max(map(len, _NAMES))
 _PROMPTED = frozenset({"step failed", "partial", "missing", "need", "needs", _key(NEEDED_FOR_IT[:-1])})
 _PLAIN_KEYS = frozenset(map(_key, _read_forms(_PLAIN)))
 _WORD = "|".join(_pattern(one) for one in sorted(_FORMS, key=len, reverse=True))
@@ -376,12 +378,19 @@ def may_become_label(line: str, *, is_first: bool = False) -> bool:
     if not rest:
         return len(line) < _MAX_MARKS
     is_open = is_first or rest == rest.upper()
-    if is_open and (_STATUS_BEGUN.fullmatch(rest) or any(one.startswith(_key(rest)) for one in _NAMES)):
+    if is_open and (_STATUS_BEGUN.fullmatch(rest) or _is_begun_name(rest)):
         return True
     begun = _BEGUN.match(line)
     if begun is None or not (is_first or begun["word"].isupper()):
         return False
     return _UNDECIDED.fullmatch(line, begun.start("after")) is not None
+
+
+def _is_begun_name(text: str) -> bool:
+    if len(text) > _LONGEST_NAME:
+        return False
+    key = _key(text)
+    return any(one.startswith(key) for one in _NAMES)
 
 
 class LabelStream:
