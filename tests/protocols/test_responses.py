@@ -104,7 +104,7 @@ async def test_a_run_that_fails_is_a_failed_response(client: AsyncOpenAI, model:
         ({"text": SCHEMA}, "text.format"),
         ({"input": [{**USER, "role": "assistant", "content": "Hi"}]}, "messages"),
         ({"model": "gpt-4o"}, "model"),
-        ({"previous_response_id": "resp_none"}, "response_id"),
+        ({"previous_response_id": "resp_none"}, "previous_response_id"),
     ],
 )
 async def test_what_the_team_cannot_do_is_refused_by_name(client: AsyncOpenAI, options: Any, param: str):
@@ -172,3 +172,10 @@ async def test_a_killed_server_finishes_the_response_after_its_restart(model: Op
             found = await events(await client.responses.retrieve(begun.id, stream=True))
     assert "4" in found[-1].response.output_text
     assert json.dumps(model.requests).count("You are the planner") == 0
+
+
+async def test_parameters_of_chat_completions_are_named_as_unused(client: AsyncOpenAI, model: OpenAIServer):
+    model.reset(TALK)
+    extra = {"n": 2, "messages": [], "stream_options": {"include_usage": "?"}}
+    answer = await ask(client, extra_body=extra)
+    assert {*extra} <= {*answer.not_used}
