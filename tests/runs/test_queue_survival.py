@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 import time
+from collections.abc import Mapping
 
 import httpx
 import pytest
@@ -22,6 +23,7 @@ from tests.runs.workers import (
     describe_times,
     read_events,
     script,
+    until,
     watch_driver,
 )
 from tests.sizes import sizes
@@ -29,6 +31,11 @@ from tests.sizes import sizes
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(480)]
 SEED = 20261128
 ON_RECORD = "SELECT arguments FROM tool_calls WHERE result IS NOT NULL"
+DONE = (
+    "SELECT run_id, count(result) FROM runs LEFT JOIN tool_calls USING (run_id) "
+    "WHERE run_id = ANY(%s) AND status = 'running' GROUP BY run_id"
+)
+"""How many calls the runs that work have done."""
 
 
 @pytest.mark.parametrize(("runs", "kills"), sizes((12, 2), (48, 6)))
@@ -51,6 +58,7 @@ async def test_a_killed_worker_loses_no_run(postgres_url, tmp_path, runs, kills)
                         await site.visited(moment)
                         victim = dice.choice(workers.running)
                         driven = [one for (one,) in await fetch(DRIVEN, victim.pid)]
+                        done = dict(await fetch(DONE, driven))
                         await workers.kill(victim)
                         killed = time.monotonic()
                         for (arguments,) in await fetch(ON_RECORD):
@@ -58,6 +66,7 @@ async def test_a_killed_worker_loses_no_run(postgres_url, tmp_path, runs, kills)
                             visits.setdefault(path, site.hits[path])
                         await workers.add()
                         gaps += await watch_driver(fetch, driven, victim.pid, killed)
+                        await _progressed(fetch, done)
                     told = await asyncio.gather(*following)
                 statuses = await workers.stop()
         ended = await fetch("SELECT status, count(*) FROM runs GROUP BY status")
@@ -74,6 +83,16 @@ async def test_a_killed_worker_loses_no_run(postgres_url, tmp_path, runs, kills)
     assert repeated == {}, "recorded calls were run again"
     # One that gets no time of a busy machine leaves as if it had slept.
     assert set(statuses) <= {0, REFUSED_STATUS}
+
+
+async def _progressed(fetch: Fetch, done: Mapping[str, int]) -> None:
+    """Wait until each run has done a further call: whoever is cut off thrice in one is given up."""
+
+    async def have_all() -> bool:
+        now = await fetch(DONE, [*done])
+        return all(count > done[run_id] or count == CALLS for run_id, count in now)
+
+    await until(have_all)
 
 
 @pytest.mark.parametrize("is_poison", [True, False], ids=["poison", "other_calls"])
