@@ -19,6 +19,7 @@ import pytest
 import uvicorn
 import uvicorn.server
 from pydantic import ValidationError
+from websockets.asyncio.client import connect
 
 from maniple.cli import connection_limits
 from maniple.cli.connection_limits import (
@@ -39,6 +40,10 @@ REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 HALF_A_BODY = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n12345"
 LARGE_REQUEST = b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n"
 KEYLESS_REQUEST = b"GET /keyless HTTP/1.1\r\nHost: x\r\n\r\n"
+HANDSHAKE = (
+    b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+)
 OUTSIDE = "203.0.113.5"
 CLOSING_REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 LARGE_BYTES = 32_000_000
@@ -70,6 +75,11 @@ class Service:
         self.address = ("127.0.0.1", 0)
 
     async def __call__(self, scope: Any, receive: Callable[[], Awaitable[Any]], send: Any) -> None:
+        await (
+            hold_socket(receive, send) if scope["type"] == "websocket" else self.answer(scope, receive, send)
+        )
+
+    async def answer(self, scope: Any, receive: Callable[[], Awaitable[Any]], send: Any) -> None:
         scope["state"]["caller"] = None if scope["path"] == "/keyless" else "somebody"
         length, message = 0, await receive()
         while message["type"] == "http.request":
@@ -99,6 +109,12 @@ class Service:
         writer.write(data)
         await writer.drain()
         return reader, writer
+
+
+async def hold_socket(receive: Callable[[], Awaitable[Any]], send: Any) -> None:
+    await send({"type": "websocket.accept"})
+    while (await receive())["type"] != "websocket.disconnect":
+        pass
 
 
 @asynccontextmanager
@@ -165,6 +181,33 @@ async def test_a_slow_body_behind_an_answered_request_is_closed_too() -> None:
     async with running(body_seconds=0.05) as service:
         answers = await answer_to(service, REQUEST + HALF_A_BODY)
     assert [answers.count(b"HTTP/1.1 200 "), answers.count(b"HTTP/1.1 408 ")] == [1, 1]
+
+
+async def test_an_open_websocket_keeps_its_place_and_a_closed_one_gives_it_back() -> None:
+    async with running(max_connections=1, header_seconds=0.05, body_seconds=0.05) as service:
+        url = f"ws://127.0.0.1:{service.address[1]}/"
+        for _ in range(3):
+            async with connect(url) as socket:
+                assert (await answer_to(service, REQUEST)).startswith(b"HTTP/1.1 503 ")
+                await (await socket.ping())
+
+
+async def test_a_websocket_has_no_deadline() -> None:
+    async with running(header_seconds=0.05, body_seconds=0.05) as service:
+        async with connect(f"ws://127.0.0.1:{service.address[1]}/") as socket:
+            for late in (HALF_A_HEAD, HALF_A_BODY):
+                assert (await answer_to(service, late)).startswith(b"HTTP/1.1 408 ")
+            await (await socket.ping())
+
+
+async def test_a_silent_websocket_is_pinged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("maniple.cli.services.SOCKET_PING_SECONDS", 0.01)
+    async with running() as service:
+        reader, writer = await service.connect(HANDSHAKE)
+        assert await status_of(reader) == 101
+        for _ in range(3):
+            assert (await reader.readexactly(6))[:2] == bytes((0x89, 4))
+        writer.close()
 
 
 @pytest.mark.parametrize("path", [b"/large", b"/large?closed"])

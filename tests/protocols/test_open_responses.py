@@ -12,7 +12,9 @@ from typing import Any
 import httpx
 import pytest
 from openai.types.responses import Response, ResponseStreamEvent
+from openai.types.responses.responses_server_event import ResponseWsError as WebSocketError
 from pydantic import TypeAdapter
+from websockets.asyncio.client import ClientConnection, connect
 
 from tests.openai_server import SIMPLE, OpenAIServer, reply
 from tests.protocols.test_chat_completions import PICTURE
@@ -169,6 +171,75 @@ async def test_a_case_that_the_team_cannot_do_is_refused_by_name(http: httpx.Asy
     answer = await http.post("/v1/responses", json={"model": "maniple", **body})
     assert answer.status_code == 400
     assert answer.json()["error"]["param"] == param
+
+
+def create(given: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "response.create", "model": "maniple", "input": given, **more}
+
+
+@pytest.fixture
+async def socket(server: ServerProcess, model: OpenAIServer) -> AsyncIterator[ClientConnection]:
+    model.reset(TALK)
+    async with open_socket(server) as it:
+        yield it
+
+
+def open_socket(server: ServerProcess) -> Any:
+    """Open a WebSocket with the headers of the runner."""
+    headers = {"authorization": "Bearer none", "content-type": "application/json"}
+    return connect(server.url.replace("http", "ws", 1) + "/v1/responses", additional_headers=headers)
+
+
+async def turn(socket: ClientConnection, body: dict[str, Any]) -> Any:
+    """Return the whole response to a message, after the runner's checks, or the code of its error."""
+    await socket.send(json.dumps(body))
+    while True:
+        event = json.loads(await socket.recv())
+        if event["type"] == "error":
+            WebSocketError.model_validate(event)
+            return event["error"]["code"]
+        EVENT.validate_python(event)
+        if event["type"] in ("response.completed", "response.failed", "response.incomplete"):
+            return check_response(event["response"])
+
+
+async def test_websocket_response(socket: ClientConnection):
+    assert await turn(socket, create([message("user", "Count from 1 to 3.")]))
+
+
+async def test_websocket_sequential_responses(socket: ClientConnection):
+    first = await turn(socket, create("Reply with exactly: first", store=False))
+    second = await turn(socket, create("Reply with exactly: second", store=False))
+    assert first["id"] != second["id"]
+
+
+async def test_websocket_continuation(socket: ClientConnection, model: OpenAIServer):
+    first = await turn(socket, create("Remember the code word: cobalt. Reply with OK.", store=False))
+    question = "What is the code word? Reply with only the code word."
+    second = await turn(socket, create(question, store=False, previous_response_id=first["id"]))
+    assert second["previous_response_id"] == first["id"]
+    assert "cobalt" in json.dumps(model.requests[-1])
+
+
+async def test_websocket_reconnect_store_false_recovery(socket: ClientConnection, server: ServerProcess):
+    first = await turn(socket, create("Remember the code word: copper. Reply with OK.", store=False))
+    async with open_socket(server) as again:
+        lost = create("Try to continue.", store=False, previous_response_id=first["id"])
+        assert await turn(again, lost) == "previous_response_not_found"
+        assert await turn(again, create([message("user", "Start a new response.")], store=False))
+
+
+async def test_websocket_previous_response_not_found(socket: ClientConnection):
+    body = create("This should fail.", store=False, previous_response_id="resp_openresponses_missing_1")
+    assert await turn(socket, body) == "previous_response_not_found"
+
+
+async def test_websocket_failed_continuation_evicts_cache(socket: ClientConnection):
+    first = await turn(socket, create("Remember the code word: ember. Reply with OK.", store=False))
+    output = {"type": "function_call_output", "call_id": "call_openresponses_missing", "output": "None."}
+    goes_on = {"store": False, "previous_response_id": first["id"]}
+    assert await turn(socket, create([output], **goes_on)) == "invalid_value"
+    assert await turn(socket, create("Try again.", **goes_on)) == "previous_response_not_found"
 
 
 async def test_the_compaction_of_a_conversation_is_refused_in_the_form_of_an_error(http: httpx.AsyncClient):

@@ -17,8 +17,9 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
 
 from maniple.api.auth import KeyGate
 from maniple.api.browser_guard import OriginGate, SecurityHeaders
@@ -29,7 +30,7 @@ from maniple.api.error_responses import (
     answer_internal_error,
     answer_invalid_request,
 )
-from maniple.api.protocols import ag_ui, chat_completions, responses
+from maniple.api.protocols import ag_ui, chat_completions, responses, responses_socket
 from maniple.api.protocols.conversations import AnsweredRuns
 from maniple.api.protocols.langgraph import (
     assistants,
@@ -47,7 +48,7 @@ from maniple.errors import ManipleError
 from maniple.llms.embedded import Progress
 from maniple.service import open_service
 from maniple.service.views import UploadLimits
-from maniple.text import file_size
+from maniple.text import file_size, fix_surrogates, shorten
 from maniple.types import GENERAL, EngineRole
 
 LANGMANUS_ORIGIN = "http://localhost:3000"
@@ -102,6 +103,7 @@ def create_app(settings: Settings, *, progress: Progress | None = None, role: En
             app.state.service = opened
             app.state.limits = UploadLimits.of(settings)
             app.state.answered_runs = AnsweredRuns()
+            app.state.response_sockets = responses_socket.OpenSockets()
             app.state.thread_bells = command_routes.ThreadBells()
             # These objects are permanent, so they are excluded from later garbage collections.
             gc.collect()
@@ -118,7 +120,12 @@ def create_app(settings: Settings, *, progress: Progress | None = None, role: En
     app = FastAPI(
         # Not `include_router`, which builds a copy of each route, and that at the first request.
         # Its first match counts, so `_send_document` replaces FastAPI's own route.
-        routes=[Route(_DOCUMENT_PATH, _send_document, include_in_schema=False), *_ROUTES],
+        routes=[
+            Route(_DOCUMENT_PATH, _send_document, include_in_schema=False),
+            *_ROUTES,
+            WebSocketRoute(responses_socket.PATH, responses_socket.serve_socket),
+            WebSocketRoute("/{path:path}", _refuse_socket),
+        ],
         title=_TITLE,
         openapi_url=_DOCUMENT_PATH,
         # FastAPI's page loads scripts of another origin; `/docs` is a page of ours.
@@ -142,6 +149,12 @@ async def _send_document(request: Request) -> JSONResponse:
     if root := request.scope.get("root_path", "").rstrip("/"):
         document = {**document, "servers": [{"url": root}]}
     return JSONResponse(document)
+
+
+async def _refuse_socket(socket: WebSocket) -> None:
+    detail = f"There is no WebSocket at {shorten(socket.scope['path'], 100)}, but at {responses_socket.PATH}."
+    refusal = JSONResponse({"detail": fix_surrogates(detail), "code": "not_found"}, status_code=404)
+    await socket.send_denial_response(refusal)
 
 
 def _members(team: TeamSettings) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -1,5 +1,6 @@
 """Authentication: the middleware that checks API keys, and the check of the keys of open streams."""
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Security
@@ -9,7 +10,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from maniple.api.error_responses import answer_error
+from maniple.api.error_responses import respond_to_error
 from maniple.api.not_used import QueryNamingRoute
 from maniple.config import ServerSettings
 from maniple.config.values import is_loopback
@@ -33,7 +34,8 @@ _KEY_UNKNOWN = "This API key is not known here, or was revoked."
 class KeyGate:
     """ASGI middleware: once an API key has been created, only requests with a valid key pass.
 
-    It checks the key before it reads the body. Revoked keys also count: revoking the last key closes the
+    It checks the key before it reads the body, and that of a WebSocket before it opens; `find_caller` of its
+    state does so again for each of its messages. Revoked keys also count: revoking the last key closes the
     service instead of opening it.
     """
 
@@ -42,7 +44,7 @@ class KeyGate:
         self._is_open = server.is_loopback or server.insecure
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
         secret = secret_of(Headers(scope=scope))
@@ -50,10 +52,11 @@ class KeyGate:
             caller = await self._caller(scope, secret)
         except ManipleError as error:
             if not _is_open_to_all(scope["path"]):
-                await (await answer_error(Request(scope), error))(scope, receive, send)
+                await respond_to_error(error)(scope, receive, send)
                 return
             caller = None  # a process whose store is away is alive: who watches it must not end it
-        scope.setdefault("state", {})["caller"] = caller
+        state = scope.setdefault("state", {})
+        state["caller"], state["find_caller"] = caller, partial(self._caller, scope, secret)
         if caller is None and not _is_open_to_all(scope["path"]):
             await _refusal(secret)(scope, receive, send)
         else:

@@ -27,8 +27,9 @@ _FOREIGN = (
 class OriginGate:
     """ASGI middleware: only web pages of the service and of `allowed_origins` may change something.
 
-    It checks every method but GET, HEAD and OPTIONS on every path. A browser sends `Sec-Fetch-Site` to secure
-    addresses and this machine, and `Origin` with every such request; other clients send neither and pass.
+    It checks every method but GET, HEAD and OPTIONS on every path, and every WebSocket. A browser sends
+    `Sec-Fetch-Site` to secure addresses and this machine, and `Origin` with every such request; other clients
+    send neither and pass.
     Source: https://developer.mozilla.org/en-US/docs/Web/Security/Attacks/CSRF#fetch_metadata
     """
 
@@ -37,7 +38,7 @@ class OriginGate:
         self._allowed = frozenset(allowed_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] in _SAFE_METHODS or self._passes(Headers(scope=scope)):
+        if _changes_nothing(scope) or self._passes(Headers(scope=scope)):
             await self._app(scope, receive, send)
             return
         await JSONResponse({"detail": _FOREIGN, "code": "forbidden"}, status_code=403)(scope, receive, send)
@@ -49,6 +50,12 @@ class OriginGate:
         if site is not None:
             return site in _OWN_PAGE
         return origin is None or _is_host(origin, headers.get("host", ""))
+
+
+def _changes_nothing(scope: Scope) -> bool:
+    if scope["type"] == "http":
+        return scope["method"] in _SAFE_METHODS
+    return scope["type"] != "websocket"
 
 
 def _is_host(origin: str, host: str) -> bool:
@@ -67,10 +74,11 @@ class SecurityHeaders:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
+            if message["type"].endswith("http.response.start"):  # also of a refused WebSocket
                 headers = MutableHeaders(scope=message)
                 for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
-        await self._app(scope, receive, send_guarded if scope["type"] == "http" else send)
+        is_guarded = scope["type"] in ("http", "websocket")
+        await self._app(scope, receive, send_guarded if is_guarded else send)

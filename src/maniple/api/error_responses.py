@@ -118,9 +118,14 @@ def status_of(error: ManipleError) -> int:
 
 
 async def answer_error(request: Request, error: Exception) -> JSONResponse:
-    """Answer an error of the engine with its status, its message and, where it helps, when to try again."""
+    """Answer an error of the engine."""
     if not isinstance(error, ManipleError):
         raise error
+    return respond_to_error(error)
+
+
+def respond_to_error(error: ManipleError) -> JSONResponse:
+    """Return the answer to an error: its status, its message and, where it helps, when to try again."""
     status = status_of(error)
     headers = None
     if status in (429, 503):

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from maniple.config import ServerSettings
 
@@ -23,6 +24,8 @@ BODY_BYTES_PER_SECOND = 10_000
 """A body that arrives faster than this may take longer than `server.body_seconds`."""
 UNREAD_SECONDS = 60.0
 """A client that reads nothing of its answer for so long, at most twice as long, loses its connection."""
+SOCKET_PING_SECONDS = 10.0
+"""The longest silence of a WebSocket."""
 SLOW_SECONDS = 2.0
 """A client that has had unread bytes for so long loses its place before one that waits for a request."""
 KEYLESS_SHARE = 8
@@ -214,6 +217,9 @@ class LimitedConnection(H11Protocol):
         self._body_bytes = 0
         self._unread_bytes = 0
         self._pipelined = 0
+        self._is_websocket = False
+        if self.ws_protocol_class is not None:
+            self.ws_protocol_class = partial(LimitedWebSocket, self)  # pyright: ignore[reportAttributeAccessIssue] - is only called
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - as uvicorn's
         """See `asyncio.Protocol`."""
@@ -231,6 +237,11 @@ class LimitedConnection(H11Protocol):
         super().data_received(data)
         self._body_bytes += len(data)
         self._follow()
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """See `H11Protocol`: what arrives from now on goes to a `LimitedWebSocket`."""
+        self._is_websocket = True
+        super().handle_websocket_upgrade(event)
 
     def on_response_complete(self) -> None:
         """See `H11Protocol`: called after an answer, which may begin the next request."""
@@ -277,6 +288,8 @@ class LimitedConnection(H11Protocol):
         state = self.conn.their_state
         if self.transport.is_closing():
             return "idle"  # it only waits until its client has read the rest
+        if self._is_websocket:
+            return "answer"
         if state is h11.SEND_BODY:
             return "body"
         if state is not h11.IDLE:
@@ -325,6 +338,29 @@ class LimitedConnection(H11Protocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+
+class LimitedWebSocket(WebSocketsSansIOProtocol):
+    """What a connection becomes with the handshake of a WebSocket; it keeps its place in the table."""
+
+    def __init__(self, connection: LimitedConnection, **given: Any) -> None:
+        super().__init__(**given)
+        self._connection = connection
+
+    def pause_writing(self) -> None:
+        """See `asyncio.Protocol`."""
+        super().pause_writing()
+        self._connection.pause_writing()
+
+    def resume_writing(self) -> None:
+        """See `asyncio.Protocol`."""
+        super().resume_writing()
+        self._connection.resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `asyncio.Protocol`."""
+        super().connection_lost(exc)
+        self._connection.connection_lost(exc)
 
 
 def limited_protocol(settings: ServerSettings, descriptors: int) -> Any:

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from maniple.cli.connection_limits import limited_protocol, raise_descriptor_limit, trusted_proxies
+from maniple.cli.connection_limits import (
+    SOCKET_PING_SECONDS,
+    limited_protocol,
+    raise_descriptor_limit,
+    trusted_proxies,
+)
 from maniple.cli.mcp_path import McpPath
 from maniple.cli.options import require_queue
 from maniple.cli.process import pause_garbage_collection
@@ -255,7 +260,11 @@ def uvicorn_config(app: object, settings: ServerSettings) -> uvicorn.Config:
         backlog=min(_BACKLOG, descriptors // 4),
         forwarded_allow_ips=trusted_proxies(settings),
         lifespan="off",
-        ws="none",
+        ws="websockets-sansio",
+        ws_max_size=settings.max_body_bytes,
+        ws_ping_interval=SOCKET_PING_SECONDS,
+        ws_ping_timeout=None,  # a client of one thread answers a ping when it reads the next time
+        ws_per_message_deflate=False,
         log_config=None,
         log_level="warning",
         server_header=False,

@@ -52,6 +52,8 @@ async def create_response(
 ) -> Response:
     """Ask the team. `output` has its progress, its searches and programs, and the answer.
 
+    A WebSocket of this path takes the same bodies (`"type": "response.create"`) and sends the same events.
+
     The run does not end when the client disconnects: read the response by its id, or send the request again.
     """
     desk = ResponseDesk(service, caller.owner, answered)

@@ -7,8 +7,9 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
+from uuid import uuid4
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from maniple.api.protocols.chat_completions import agent_of
 from maniple.api.protocols.chat_request import ChatCompletionRequest, CompletionMessage, Part, read_question
@@ -16,12 +17,12 @@ from maniple.api.protocols.conversations import AnsweredRuns, SentConversation, 
 from maniple.api.protocols.following import follow_run, make_stopping_error
 from maniple.api.protocols.openai_errors import UnsupportedParameter
 from maniple.api.protocols.responses_view import Json, ResponseName, ResponseView
+from maniple.api.requests import check_storable
 from maniple.runs import AcceptedRun, NotFound, RunRequest
 from maniple.service import Service
 from maniple.service.sent_files import store_files
 from maniple.service.views import resolve_thread_id
 from maniple.store import RunRecord
-from maniple.text import fix_surrogates
 
 _OWN_TOOLS = ("web_search", "web_search_preview", "code_interpreter", "file_search")
 _EFFORT_OF_CHAT = "reasoning_effort"
@@ -54,6 +55,11 @@ class ResponseBody(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _check(cls, data: Any) -> Any:
+        return check_storable(data)
+
     model: str = Field(description="`maniple`, or an agent that answers alone; `GET /v1/models` lists them")
     input: str | Annotated[list[InputItem], Field(min_length=1, max_length=_MAX_ITEMS)]
     instructions: str | None = None
@@ -71,6 +77,11 @@ class ResponseBody(BaseModel):
     text: dict[str, Any] | None = Field(
         default=None, description="`format` is text; other keys have no effect"
     )
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the response can be read and continued by its id, until it is deleted."""
+        return True
 
 
 class ResponseRequest(ResponseBody):
@@ -155,9 +166,12 @@ class ResponseDesk:
         service, agent = self.service, agent_of(body.model, self.service)
         question = read_question(_as_chat(body), "reasoning.effort")
         if not thread_id and question.choices.thread_id:
+            if not body.is_stored:
+                raise UnsupportedParameter("store", "A stored conversation goes on with store: true.")
             thread_id = await resolve_thread_id(service.store, question.choices.thread_id, self.owner)
         key = "\n".join((body.previous_response_id or "", *question.asked))
-        conversation = SentConversation("responses", (key,))
+        # An unstored run is deleted with its socket: nobody else joins it, and it joins none.
+        conversation = SentConversation("responses" if body.is_stored else uuid4().hex, (key,))
         options = question.choices.as_options(agent)
         accepted = await submit(
             service,
@@ -169,7 +183,7 @@ class ResponseDesk:
             is_repeated=is_repeated,
             prepare=lambda thread: store_files(service, self.owner, thread, question.files),
         )
-        name = ResponseName(accepted.run.run_id, accepted.after)
+        name = ResponseName(accepted.run.run_id, accepted.after, body.is_stored)
         base = response_base(name, accepted.run) | {
             "model": body.model,
             "previous_response_id": body.previous_response_id,
@@ -178,6 +192,8 @@ class ResponseDesk:
             "metadata": body.metadata or {},
             "not_used": [*question.not_used, *_name_unused(body)],
         }
+        if not body.is_stored:
+            base |= {"store": False, "conversation": None}
         return AskedResponse(service, name, accepted.run, base, conversation)
 
     async def find_previous(self, body: ResponseBody) -> str | None:
@@ -272,7 +288,7 @@ def _name_unused(body: ResponseBody) -> list[str]:
     names += [f"reasoning.{name}" for name, value in reasoning.items() if value is not None]
     extra = body.model_extra or {}
     names += [name for name, value in extra.items() if name in _OF_CHAT and value is not None]
-    return fix_surrogates(names)
+    return names
 
 
 def _as_message(at: int, item: InputItem) -> CompletionMessage:

@@ -44,9 +44,12 @@ class ResponseName:
 
     run_id: str
     after: int = 0
+    is_stored: bool = True
+    """False: the response lasts as long as its socket, and the id names nothing elsewhere."""
 
     def __str__(self) -> str:
-        return f"resp_{self.run_id}" + (f"_{self.after}" if self.after else "")
+        after = f"_{self.after}" if self.after else ""
+        return f"resp_{self.run_id}{after}{'' if self.is_stored else '_unstored'}"
 
     @classmethod
     def of(cls, text: str) -> "ResponseName | None":
