@@ -3,11 +3,13 @@
 The cases of Open Responses' compliance tests are in `test_open_responses.py`.
 """
 
+import asyncio
 import json
 import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,14 @@ import httpx
 import pytest
 import websockets
 from openai import AsyncOpenAI
+from starlette.websockets import WebSocket
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
+from maniple.api.protocols import responses_socket
+from maniple.api.protocols.conversations import AnsweredRuns
+from maniple.api.protocols.responses_socket import MAX_SOCKETS, OpenSockets, ResponseSocket
+from maniple.service.callers import Caller
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply
 from tests.serving import ServerProcess, environment, server_process
 
@@ -314,3 +321,41 @@ def key_id_of(listed: str) -> str:
 def run_keys(env: dict[str, str], home: Path, *words: str) -> str:
     command = [str(Path(sys.executable).with_name("maniple")), "keys", *words]
     return subprocess.run(command, env=env, cwd=home, check=True, capture_output=True, text=True).stdout
+
+
+async def test_a_socket_whose_time_is_over_is_told_and_closed(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(responses_socket, "SOCKET_SECONDS", 0.0)
+    sent: list[Any] = []
+    connected = iter([{"type": "websocket.connect"}])
+
+    async def receive() -> Any:
+        return next(connected, None) or await asyncio.Event().wait()
+
+    async def put(message: Any) -> None:
+        sent.append(message)
+
+    accepted = WebSocket({"type": "websocket"}, receive, put)
+    await accepted.accept()
+    nobody: Any = None
+    await ResponseSocket(accepted, nobody, Caller(), AnsweredRuns(), nobody).serve()
+    assert [one["type"] for one in sent] == ["websocket.accept", "websocket.send", "websocket.close"]
+    assert json.loads(sent[1]["text"])["error"]["code"] == "websocket_connection_limit_reached"
+
+
+def test_a_key_has_so_many_sockets_and_gets_the_place_of_a_closed_one_again():
+    sockets = OpenSockets()
+    with ExitStack() as opened:
+        assert all(opened.enter_context(sockets.place("a")) for _ in range(MAX_SOCKETS))
+        with sockets.place("a") as has_place, sockets.place("b") as has_another:
+            assert (has_place, has_another) == (False, True)
+    with sockets.place("a") as has_place:
+        assert has_place
+
+
+async def test_a_client_beyond_the_sockets_of_its_key_is_refused(server: ServerProcess):
+    async with AsyncExitStack() as opened:
+        with pytest.raises(InvalidStatus) as refused:
+            for _ in range(MAX_SOCKETS + 1):
+                await opened.enter_async_context(connect(address(server)))
+        assert refused.value.response.status_code == 429
+        assert json.loads(refused.value.response.body or b"")["error"]["code"] == "too_many_sockets"
