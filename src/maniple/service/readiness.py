@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import httpx
+from pydantic import BaseModel, Field
 
 from maniple.agents.team_models import ModelUse
 from maniple.app import Runtime
@@ -15,13 +16,48 @@ from maniple.errors import StoreError
 from maniple.redaction import Redactor
 from maniple.sandbox.package_environment import find_environment
 from maniple.search import find_gaps, find_outage
-from maniple.service.views import ModelReadiness, PartReadiness, Readiness
 from maniple.store import Store
 from maniple.types import Worker
 
 RECHECK_SECONDS = 10.0
 _TIMEOUT_SECONDS = 2.0
 _UNPREPARED = "The sandbox's packages are not prepared. Run `maniple doctor`, then start the server again."
+
+
+class PartReadiness(BaseModel):
+    """Whether one part is ready, and the reason if it is not, or what it lacks.
+
+    `code` is the error code that requests are refused with meanwhile, where there is one.
+    """
+
+    ready: bool
+    why: str = ""
+    code: str = Field(default="", exclude_if=lambda code: not code)
+
+
+class ModelReadiness(PartReadiness):
+    """The same for all models, and what real calls have shown of their endpoints."""
+
+    learned: dict[str, dict[str, bool]] = Field(default={}, exclude_if=lambda learned: not learned)
+    """By the name of a model and its endpoint, which features work there."""
+
+
+class Readiness(BaseModel):
+    """Whether runs can be answered, and the readiness of each part.
+
+    `ready` needs the store and the models that every run uses. `model` is about all models, `mcp` about each
+    MCP server by name.
+    """
+
+    ready: bool
+    store: PartReadiness
+    model: ModelReadiness
+    search: PartReadiness
+    sandbox: PartReadiness
+    packages: PartReadiness
+    browser: PartReadiness
+    files: PartReadiness
+    mcp: dict[str, PartReadiness]
 
 
 @dataclass(frozen=True, slots=True)

@@ -566,42 +566,6 @@ class Health(BaseModel):
     limits: UploadLimits | None = None
 
 
-class PartReadiness(BaseModel):
-    """Whether one part is ready, and the reason if it is not, or what it lacks.
-
-    `code` is the error code that requests are refused with meanwhile, where there is one.
-    """
-
-    ready: bool
-    why: str = ""
-    code: str = Field(default="", exclude_if=lambda code: not code)
-
-
-class ModelReadiness(PartReadiness):
-    """The same for all models, and what real calls have shown of their endpoints."""
-
-    learned: dict[str, dict[str, bool]] = Field(default={}, exclude_if=lambda learned: not learned)
-    """By the name of a model and its endpoint, which features work there."""
-
-
-class Readiness(BaseModel):
-    """Whether runs can be answered, and the readiness of each part.
-
-    `ready` needs the store and the models that every run uses. `model` is about all models, `mcp` about each
-    MCP server by name.
-    """
-
-    ready: bool
-    store: PartReadiness
-    model: ModelReadiness
-    search: PartReadiness
-    sandbox: PartReadiness
-    packages: PartReadiness
-    browser: PartReadiness
-    files: PartReadiness
-    mcp: dict[str, PartReadiness]
-
-
 def next_before(page: Sequence[Thread | RunRecord], limit: int) -> float | None:
     """Return the `before` of the next page; None when this is the last one."""
     return page[-1].created_at if len(page) == limit else None

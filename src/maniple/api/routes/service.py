@@ -8,8 +8,8 @@ from fastapi.responses import JSONResponse
 from maniple.api.auth import keyed_router
 from maniple.api.error_responses import error_responses
 from maniple.api.state import ServiceOf
-from maniple.service.readiness import readiness
-from maniple.service.views import Health, Readiness
+from maniple.service.readiness import Readiness, readiness
+from maniple.service.views import Health
 
 router = APIRouter(tags=["service"], generate_unique_id_function=lambda route: route.name)
 _keyed = keyed_router("service")
