@@ -117,7 +117,7 @@ export interface ClaimsChecked {
 
 /** A model of the run does not take the effort that the run asks for, and works as it does by itself.
  *
- * `model` is its name. Each model is reported once, and again after the run was answered or recovered. */
+ * `model` is its name. Each model is reported once, and again after the run has waited or was recovered. */
 export interface EffortNotUsed {
   type: "effort_not_used";
   effort: "low" | "medium" | "high";
