@@ -48,42 +48,6 @@ def test_the_report_is_in_the_panel_at_the_end_and_no_tab_moves(page: Page, mode
     expect(report.locator(".markdown strong")).to_have_text("4")
 
 
-def _long_answer(page: Page, model: OpenAIServer) -> Locator:
-    """Let the team report at length; return the answer in the conversation."""
-    text = "# Long\n\n" + "A paragraph [of it](#end).\n\n" * 60 + "The end."
-    model.reset({**SIMPLE, "reporter": [reply(text)]})
-    ask(page)
-    standing(page, "Done")
-    answer = page.get_by_role("log").locator(".answer")
-    expect(answer).to_contain_text("The end.")
-    return answer
-
-
-def test_a_long_report_beside_the_conversation_is_clipped_in_it_until_it_is_wanted(
-    page: Page, model: OpenAIServer
-):
-    page.set_viewport_size(WIDE)
-    answer = _long_answer(page, model)
-    whole = page.get_by_role("button", name="Show the whole answer")
-    expect(whole).to_be_visible()
-    expect(answer).to_have_class("answer clipped")
-    expect(answer.get_by_role("heading", name="Long")).to_be_in_viewport()
-    expect(page.get_by_role("button", name="Read the report")).to_be_in_viewport()
-    last = answer.locator("p").last
-    last.evaluate("one => { one.tabIndex = -1; one.focus(); }")
-    expect(whole).to_have_count(0)
-    expect(last).to_be_in_viewport()
-    page.reload()
-    whole.press("Enter")
-    expect(answer).not_to_have_class("answer clipped")
-    page.set_viewport_size(PHONE)
-    page.reload()
-    expect(answer).to_contain_text("The end.")
-    expect(whole).to_be_hidden()
-    height, shown = answer.evaluate("one => [one.scrollHeight, one.clientHeight]")
-    assert height == shown
-
-
 def test_a_tab_that_a_person_chose_stays_and_shows_what_comes(page: Page, model: OpenAIServer):
     page.set_viewport_size(WIDE)
     model.reset({**SIMPLE, "coder": [{**_WRITES, "hang": True}, reply("4")]})

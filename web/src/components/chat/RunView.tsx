@@ -9,7 +9,7 @@ import { InterruptForm } from "../plan/InterruptForm";
 import { askerOf } from "../plan/PendingForms";
 import { filesOf, uploaded } from "../../uploaded";
 import { FollowUps } from "./FollowUps";
-import { Answer } from "./Answer";
+import { Markdown } from "./Markdown";
 import { ReadButton } from "../report/ReadButton";
 import { Question, RunQuestion } from "./Question";
 import { ActionButton } from "../ActionButton";
@@ -49,7 +49,9 @@ export const RunView = memo(function RunView({ run, version, isWatched = false, 
       ))}
       {answer?.reasoning && <Thoughts text={answer.reasoning} />}
       {answer?.content && !isAsked(run, answer.content) && (
-        <Answer run={run} text={answer.content} isReported={isBeside && run.plan !== null && run.isOver && run.isComplete} />
+        <div class="answer">
+          <Markdown text={answer.content} isWritten={run.isComplete} isFinal={run.isOver} runId={run.runId} />
+        </div>
       )}
       {answer?.content && run.isOver && (
         <div class="answer-acts">
