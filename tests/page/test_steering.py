@@ -21,7 +21,7 @@ def test_what_is_written_while_the_team_works_is_answered_at_once(page: Page, mo
     expect(options).to_be_visible()
     ask(page)
     model.wait_for(lambda stats: stats["by_role"].get("coder") == 1)
-    expect(options).to_have_count(0)
+    expect(options).to_be_hidden()
     field = page.get_by_label("Your question")
     expect(field).to_have_attribute("placeholder", "Write to the team while it works…")
     ask(page, "In euros, please.")
