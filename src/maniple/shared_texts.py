@@ -1,7 +1,7 @@
 """Small texts that all processes of an installation share, by their names: here, files of a folder."""
 
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -95,18 +95,17 @@ class TextFolder:
     @contextmanager
     def locked(self, name: str) -> Iterator[None]:
         lock = self._folder / f"{name}.lock"
-        try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            held = file_lock_within(lock, self._lock_seconds)
-            held.__enter__()
-        except TimeoutError as error:
-            raise StoreBusy(f"Another process holds the lock {lock}. Try again when it has ended.") from error
-        except OSError as error:
-            raise StoreError(f"{lock} cannot be written: {error.strerror}") from error
-        try:
+        with ExitStack() as held:
+            try:
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                held.enter_context(file_lock_within(lock, self._lock_seconds))
+            except TimeoutError as error:
+                raise StoreBusy(
+                    f"Another process holds the lock {lock}. Try again when it has ended."
+                ) from error
+            except OSError as error:
+                raise StoreError(f"{lock} cannot be written: {error.strerror}") from error
             yield
-        finally:
-            held.__exit__(None, None, None)
 
     def describe(self, name: str) -> str:
         return str(self._file(name))
