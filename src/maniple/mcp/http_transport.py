@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -35,8 +35,9 @@ from maniple.egress.bounded_responses import (
     response_hook,
 )
 from maniple.egress.environment_transport import EnvironmentTransport
-from maniple.errors import ConfigError, McpError, StoreError
+from maniple.errors import McpError
 from maniple.locks import held_lock
+from maniple.mcp.pins import store_errors
 from maniple.mcp.stdio import describe_error
 from maniple.redaction import Redactor
 from maniple.shared_texts import SharedTexts
@@ -151,7 +152,7 @@ class OAuthLogin(OAuthClientProvider):
             metadata=context.oauth_metadata,
             resource=context.protected_resource_metadata,
         )
-        with _store_errors():
+        with store_errors():
             await asyncio.to_thread(self._texts.write, self._key, stored.model_dump_json())
 
     async def _initialize(self) -> None:
@@ -180,7 +181,7 @@ class OAuthLogin(OAuthClientProvider):
 
     @asynccontextmanager
     async def _lock(self) -> AsyncIterator[None]:
-        with _store_errors():
+        with store_errors():
             async with held_lock(self._texts.locked(self._key)):
                 yield
 
@@ -216,21 +217,13 @@ class OAuthLogin(OAuthClientProvider):
         return self.context.is_token_valid()
 
     def _read(self) -> _StoredLogin | None:
-        with _store_errors():
+        with store_errors():
             text = self._texts.read(self._key)
         try:
             stored = _StoredLogin.model_validate_json(text) if text is not None else None
         except ValidationError:
             return None
         return stored if stored is not None and stored.url == self._url else None
-
-
-@contextmanager
-def _store_errors() -> Iterator[None]:
-    try:
-        yield
-    except (ConfigError, StoreError) as error:
-        raise McpError(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +238,7 @@ class LoginStore:
 
     def stamp(self, name: str) -> Hashable:
         """Return what changes whenever the login at a server does. Blocks. Raises `McpError`."""
-        with _store_errors():
+        with store_errors():
             return self.texts.stamp(prefix_of(name))
 
 

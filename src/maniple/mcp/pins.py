@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from maniple.config.mcp_settings import prefix_of
-from maniple.errors import McpError, StoreError
+from maniple.errors import ConfigError, McpError, StoreError
 from maniple.mcp.tool_definitions import ToolDefinition
 from maniple.shared_texts import SharedTexts
 
@@ -45,7 +45,7 @@ class PinStore:
 
     def stamp(self, server: str) -> PinStamp:
         """Return a stamp that changes when the stored tools of a server change."""
-        with _store_errors():
+        with store_errors():
             return self._texts.stamp(prefix_of(server))
 
     def judge(self, server: str, tools: Iterable[ToolDefinition], trust: Trust) -> dict[str, str]:
@@ -91,12 +91,12 @@ class PinStore:
     @contextmanager
     def _lock(self, server: str) -> Iterator[None]:
         """Lock the text of a server against other threads and processes within the body."""
-        with _store_errors(), self._texts.locked(prefix_of(server)):
+        with store_errors(), self._texts.locked(prefix_of(server)):
             yield
 
     def _read(self, server: str) -> dict[str, Any]:
         name = prefix_of(server)
-        with _store_errors():
+        with store_errors():
             text = self._texts.read(name)
         if text is None:
             return {}
@@ -110,7 +110,7 @@ class PinStore:
         return known
 
     def _write(self, server: str, known: Mapping[str, Any]) -> None:
-        with _store_errors():
+        with store_errors():
             self._texts.write(prefix_of(server), json.dumps(known, ensure_ascii=True, indent=1))
 
 
@@ -136,10 +136,11 @@ class _Room:
 
 
 @contextmanager
-def _store_errors() -> Iterator[None]:
+def store_errors() -> Iterator[None]:
+    """Raise what the shared texts raise as `McpError`."""
     try:
         yield
-    except StoreError as error:
+    except (ConfigError, StoreError) as error:
         raise McpError(str(error)) from error
 
 
