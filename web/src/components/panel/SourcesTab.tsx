@@ -2,7 +2,7 @@ import type { Source } from "../../references";
 import type { RunModel } from "../../run";
 import { texts } from "../../texts";
 import { useFetched } from "../fetched";
-import { SourceTitle } from "../report/AlsoRead";
+import { SourceList } from "../report/AlsoRead";
 
 /** An address that could not be read, as in `GET /api/runs/{run_id}/sources`. */
 interface UnreadPage {
@@ -48,13 +48,7 @@ function Sources({ name, sources }: { name: string; sources: readonly Source[] }
   return (
     <section>
       <h3>{`${name} (${sources.length.toLocaleString()})`}</h3>
-      <ul class="sources">
-        {sources.map((one) => (
-          <li key={one.number} class="source">
-            <span class="number">[{one.number}]</span> <SourceTitle {...one} />
-          </li>
-        ))}
-      </ul>
+      <SourceList sources={sources} />
     </section>
   );
 }

@@ -7,19 +7,26 @@ export function AlsoRead({ sources }: { sources: readonly Source[] }) {
   return (
     <details class="also">
       <summary>{`${texts.alsoRead} (${sources.length})`}</summary>
-      <ul class="sources">
-        {sources.map((one) => (
-          <li key={one.number} class="source">
-            <span class="number">[{one.number}]</span> <SourceTitle {...one} />
-          </li>
-        ))}
-      </ul>
+      <SourceList sources={sources} />
     </details>
   );
 }
 
+/** Sources with the numbers that reports cite. */
+export function SourceList({ sources }: { sources: readonly Source[] }) {
+  return (
+    <ul class="sources">
+      {sources.map((one) => (
+        <li key={one.number} class="source">
+          <span class="number">[{one.number}]</span> <SourceTitle {...one} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 /** The title of a source, which leads to it, and its host. */
-export function SourceTitle({ url, title }: Source) {
+function SourceTitle({ url, title }: Source) {
   if (!/^https?:/i.test(url) || !URL.canParse(url)) return <>{title || url}</>;
   return (
     <>
