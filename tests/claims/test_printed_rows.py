@@ -45,6 +45,6 @@ def test_the_first_field_with_words_heads_the_rows():
     ["[" * 100_000, "{'a': " * 30_000, "a: 1, " * 60_000, "(1, " * 80_000, "x 1; " * 70_000, " [" * 100_000],
 )
 def test_hostile_outputs_take_bounded_time(text: str):
-    begun = time.perf_counter()
+    begun = time.process_time()
     lay_out(text[:MAX_CHARACTERS])
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10

@@ -69,6 +69,6 @@ def test_figures_without_a_boundary_between_them_are_not_separated():
 def test_many_figures_take_linear_time():
     text = ", ".join(f"{number} places" for number in range(20_000))
     found = spans(text)
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert len(split_segments(text, found)) == len(found)
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5

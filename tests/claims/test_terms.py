@@ -30,8 +30,8 @@ def test_a_capital_at_the_beginning_of_a_sentence_is_no_name():
 
 
 def test_long_texts_take_linear_time():
-    begun = time.perf_counter()
+    begun = time.process_time()
     for text in ("Aa" * 100_000, "A-" * 100_000, "A " * 100_000, "大" * 200_000):
         find_terms(text)
         find_names(text)
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5

@@ -41,9 +41,9 @@ def test_a_table_of_a_fragment_is_expanded_too() -> None:
 
 def test_endless_spans_are_bounded() -> None:
     table = "<table>" + "<tr><td rowspan=99999 colspan=99999>x</td></tr>" * 400 + "</table>"
-    begun = time.monotonic()
+    begun = time.process_time()
     read(table)
-    assert time.monotonic() - begun < 30
+    assert time.process_time() - begun < 30
 
 
 @pytest.mark.parametrize(

@@ -137,9 +137,9 @@ def test_hostile_metadata_is_read_in_bounded_time() -> None:
         + f"<div class='byline'>{'<b>By ' * 20_000}"
         + "<time datetime='x'>" * 5_000
     )
-    begun = time.monotonic()
+    begun = time.process_time()
     read_html(page, "https://a.test/p")
-    assert time.monotonic() - begun < 30
+    assert time.process_time() - begun < 30
 
 
 def test_the_line_names_only_what_is_known() -> None:
