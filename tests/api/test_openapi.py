@@ -110,7 +110,7 @@ def test_the_service_keeps_to_its_document(document, site: Site, subtests: pytes
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_the_service_keeps_to_every_word_of_its_document(part: int, site: Site, subtests: pytest.Subtests):
     every_operation_keeps_to(_schema(covers=True), site, subtests, ALL_EXAMPLES, slice(part, None, PARTS))

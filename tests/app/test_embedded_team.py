@@ -12,7 +12,7 @@ from platformdirs import user_cache_path
 from tests.grammar import Client
 from tests.serving import ROOT
 
-pytestmark = [pytest.mark.embedded, pytest.mark.slow, pytest.mark.timeout(1_200)]
+pytestmark = [pytest.mark.embedded, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def ask(question: str, home: Path) -> subprocess.CompletedProcess[str]:

@@ -35,7 +35,7 @@ def node(*words: str) -> None:
         env={**os.environ, "PATH": f"{binaries}:{os.environ['PATH']}", "CI": "true"},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=250,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -15,7 +15,7 @@ from maniple.llms.embedded import LocalEndpoint, SilentProgress, open_embedded
 from tests.llms.embedded.processes import ends, model_processes
 
 ROOT = Path(__file__).parents[3]
-pytestmark = [pytest.mark.anyio, pytest.mark.embedded, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.anyio, pytest.mark.embedded, pytest.mark.slow, pytest.mark.timeout(900)]
 
 KIND = {
     "type": "object",
