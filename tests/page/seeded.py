@@ -13,6 +13,7 @@ from PIL import Image, ImageDraw
 
 from maniple.store import EventRecord, RunRecord, Store, Thread, open_store
 from maniple.types import RunState
+from maniple.workspace import Workspaces
 from tests.page.streams import FOLDER, Event
 from tests.page.worked import FOUND
 
@@ -37,6 +38,8 @@ class Seed:
     status: RunState
     until: str = ""
     """The type of the event with which it ends for now; "" is the whole stream."""
+    branch_of: str = ""
+    """The conversation whose only question it asks in another way."""
 
 
 SEEDS: Mapping[str, Seed] = {
@@ -48,6 +51,7 @@ SEEDS: Mapping[str, Seed] = {
     "review": Seed("Plan a week in Porto", "plan-review", "interrupted", "final_session_state"),
     "approval": Seed("Tidy up the downloads", "tool-approval", "interrupted", "final_session_state"),
     "question": Seed("What is the sum?", "question", "interrupted", "final_session_state"),
+    "branch": Seed("Make a table of the sums", "artifacts", "completed", branch_of="browser"),
     "running": Seed("How do swallows sleep?", "report", "running", "tool_call"),
 }
 """By the id of the conversation."""
@@ -63,13 +67,15 @@ async def seeded(home: Path) -> AsyncIterator[Store]:
         for number in range(24):
             title, at = _LONG_AGO[number % len(_LONG_AGO)], now - 90_000 + number
             await store.threads.create(Thread(f"old-{number}", "", title, at, at))
+        made = Workspaces(folder / "workspaces").open("files")
+        (made.path / "sums.csv").write_text("a,b\n1,3\n")
         for number, (name, seed) in enumerate(SEEDS.items()):
             await _plant(store, name, seed, now - 100 + number)
         yield store
 
 
 async def _plant(store: Store, name: str, seed: Seed, at: float) -> None:
-    thread = await store.threads.create(Thread(name, "", seed.title, at, at))
+    thread = await store.threads.create(_thread(name, seed, at))
     run_id = f"run-{name}"
     record = RunRecord(run_id, thread.thread_id, "", "server", store.process, seed.status, "{}", at, at)
     run = await store.runs.add(replace(record, ended_at=None if record.is_unfinished else at + 60))
@@ -82,6 +88,14 @@ async def _plant(store: Store, name: str, seed: Seed, at: float) -> None:
     if seed.stream == "report":
         for found in FOUND:
             await store.evidence(run_id).add(found["url"], found["title"], "page", found["content"])
+
+
+def _thread(name: str, seed: Seed, at: float) -> Thread:
+    thread = Thread(name, "", seed.title, at, at)
+    if not seed.branch_of:
+        return thread
+    of, note = seed.branch_of, "The workspace is as it is now: its history from before the question is gone."
+    return replace(thread, parent_id=of, branched_run=f"run-{of}", root_id=of, note=note)
 
 
 def recorded(stream: str, until: str = "") -> list[Event]:

@@ -16,7 +16,7 @@ from tests.serving import ROOT
 
 PICTURE = ROOT / "docs/images/page.png"
 SHOTS = ROOT / "tests/page/shots"
-_SHAPES = (("en-GB", 1280, "light"), ("en-GB", 1280, "dark"), ("zh-CN", 375, "dark"))
+_SHAPES = (("en-GB", 1280, "light"), ("en-GB", 1280, "dark"), ("zh-CN", 375, "dark"), ("en-GB", 375, "light"))
 """Language, width and scheme."""
 
 

@@ -13,22 +13,35 @@ from tests.sizes import rest_is_slow
 AXE = ROOT / "web/node_modules/axe-core/axe.min.js"
 SHAPES = (
     ("en-GB", 1280, ("light", "dark")),
-    ("zh-CN", 375, ("dark",)),
-    ("zh-CN", 1280, ("light",)),
+    ("en-GB", 375, ("light", "dark")),
+    ("zh-CN", 375, ("light", "dark")),
+    ("zh-CN", 1280, ("light", "dark")),
 )
 """Language, width and schemes."""
 _WALL = (3840, 2160)
 _SOME = {"hello", "report", "work", "plan-editor"}
 """The views with most of the controls, which `make test` looks at."""
-_WHOLE = {"hello", "list", "key", "reading"}
+_WHOLE = {"hello", "list", "key", "reading", "search", "connect"}
 _FAULTS = """async ([whole, onlyColours]) => {
     const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
     const rules = { "target-size": { enabled: true } };
     const colours = { runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] } };
     const options = { ...(onlyColours ? colours : { runOnly: tags, rules }), resultTypes: ["violations"] };
     const told = await axe.run(whole ? document : "main", options);
-    return told.violations.filter(one => ["serious", "critical"].includes(one.impact))
-        .map(one => `${one.id}: ${one.nodes.map(node => node.html + node.failureSummary).join("; ")}`);
+    const serious = told.violations.filter(one => ["serious", "critical"].includes(one.impact));
+    const faults = [];
+    for (const { id, nodes } of serious) {
+        const left = [];
+        for (const node of nodes) {
+            // What is half hidden by the edge of what scrolls is as large as it is when it is scrolled to.
+            const element = document.querySelector(node.target[0]);
+            if (id === "target-size") element.scrollIntoView({ block: "center" });
+            const again = id !== "target-size" || (await axe.run(element, { runOnly: [id] })).violations.length;
+            if (again) left.push(node.html + node.failureSummary);
+        }
+        if (left.length) faults.push(`${id}: ${left.join("; ")}`);
+    }
+    return faults;
 }"""
 _CUT = """() => [
     ...[...document.querySelectorAll("html, .conversation, .threads, .foot")]

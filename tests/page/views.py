@@ -105,6 +105,43 @@ def _list(page: Page) -> None:
         page.locator(".menu").click()
 
 
+def _search(page: Page) -> None:
+    passage = "Swifts sleep on the wing: they climb to about 2.5 km at dusk and glide."
+    hit = {"run_id": "run-report", "thread_id": "report", "title": "How do swifts sleep?", "question": ""}
+    found = {"hits": [hit | {"in_answer": True, "passage": passage, "marks": [[0, 6], [17, 24]]}]}
+    page.route("**/api/search?*", lambda route: route.fulfill(json=found))
+    _list(page)
+    page.locator(".threads input").fill("swifts on the wing")
+
+
+def _connect(page: Page) -> None:
+    _list(page)
+    page.locator(".threads button.chip").first.click()
+
+
+def _suggest(page: Page) -> None:
+    words = [
+        "How do swallows sleep?",
+        "Which birds sleep on one leg?",
+        "Chart the height by hour of the night.",
+    ]
+    body = {"questions": words, "effort_not_used": ["guide"]}
+    page.route("**/api/runs/*/suggestions", lambda route: route.fulfill(json=body))
+    page.locator(".answer-acts button").last.click()
+
+
+def _edit_question(page: Page) -> None:
+    page.locator(".question-acts button").last.click()
+
+
+def _open_tab(name: str) -> Callable[[Page], None]:
+    def open_tab(page: Page) -> None:
+        _pull_sheet(page)
+        page.locator(f"#panel-tab-{name}").click()
+
+    return open_tab
+
+
 VIEWS = (
     View("hello", "", ".hello"),
     View("list", "", ".threads li", _list),
@@ -117,6 +154,14 @@ VIEWS = (
     View("browser", "browser", ".stage img", _open_film),
     View("browser-work", "browser", ".call", _open_work),
     View("files", "files", ".files button"),
+    View("files-tab", "files", "#panel-files button", _open_tab("files")),
+    View("sources-tab", "report", "#panel-sources a", _open_tab("sources")),
+    View("report-tab", "report", "#panel-report math", _open_tab("report")),
+    View("branch", "branch", ".beside"),
+    View("question-editor", "report", ".editing textarea", _edit_question),
+    View("suggestions", "report", ".follow-ups button", _suggest),
+    View("search", "", ".found mark", _search),
+    View("connect", "", "dialog.connect", _connect),
     View("failed", "failed", ".notice.bad"),
     View("cancelled", "cancelled", ".standing.cancelled"),
     View("plan-review", "review", ".interrupt"),
