@@ -171,6 +171,14 @@ async def test_a_review_says_which_steps_begin_together_as_they_then_do(steps, r
         assert log.lines == [f"{word} {title}" for title in (*titles, "Report") for word in ("begin", "end")]
 
 
+async def test_the_plan_on_the_wire_says_which_steps_a_step_waits_for():
+    async with team(planned("A"), step("researcher", "B"), planned("C", 1)) as (it, _):
+        frames = await run(it)
+    plans = [data["steps"] for name, data in frames if name == "plan"]
+    needs = [[one.get("needs", "all above") for one in steps] for steps in plans]
+    assert needs == [[[], "all above", [1], "all above"]] * len(plans)
+
+
 async def test_a_step_is_given_the_results_it_needs_and_the_report_all():
     seen: dict[str, list[str]] = {}
 

@@ -13,7 +13,7 @@ export interface PlannedStep {
   repeats?: boolean | null;
 }
 
-/** When a step of a plan in review will begin, by the numbers of others, from 1: after these, and beside those. */
+/** When a step begins, by the numbers of others, from 1: after these, and beside those. */
 export interface StepOrder {
   after: number[];
   beside: number[];

@@ -246,8 +246,8 @@ export interface PlanChanged {
  *
  * `reason` is one line: why the step failed, is blocked or was skipped, or what its partial result lacks.
  * `details` is the error itself, where the reason is a sentence about it. `repeats` is true for a report
- * that only repeats the result of another step, so that no member works at it. Otherwise the wire has no
- * such keys. */
+ * that only repeats the result of another step, so that no member works at it. `needs` are the ids of the
+ * steps whose results it gets, if not those of all before it. Otherwise the wire has no such keys. */
 export interface PlanStepView {
   id: number;
   agent_name: string;
@@ -257,6 +257,7 @@ export interface PlanStepView {
   reason?: string;
   details?: string;
   repeats?: boolean;
+  needs?: number[];
 }
 
 /** Why a claim or citation got its verdict: a code, and the values of the sentence that it stands for. */

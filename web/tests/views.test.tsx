@@ -260,7 +260,7 @@ describe("a run at work", () => {
 describe("a plan in review", () => {
   it("says of each step when it begins, also of one for which there is no place at first", () => {
     const run = new RunModel("id1", "1+3=?", "queued");
-    const steps = ["A", "B", "C", "D"].map((title, at) => ({ id: at + 1, title, agent_name: "researcher", description: "d", status: "pending", needs: [] }));
+    const steps = ["A", "B", "C", "D"].map((title, at) => ({ id: at + 1, title, agent_name: "researcher", description: "d", status: "not_started" }));
     const order = [{ after: [], beside: [2] }, { after: [], beside: [1] }, { after: [], beside: [] }, { after: [1, 2], beside: [] }];
     run.apply({ id: 1, type: "run", run_id: "id1", thread_id: "id1" });
     run.apply({ id: 2, type: "plan", title: "P", steps });
@@ -271,8 +271,52 @@ describe("a plan in review", () => {
     expect(lines).toEqual([
       "A researcher · together with “B”",
       "B researcher · together with “A”",
-      "C researcher · begins when a step before it has ended",
+      "C researcher · begins when another step has ended",
       "D researcher · waits for “A”, “B”",
     ]);
+  });
+});
+
+describe("a plan at work", () => {
+  const members = ["researcher", "coder", "researcher", "researcher", "reporter"];
+  const begun = (...statuses: string[]) => {
+    const run = new RunModel("id1", "1+3=?", "queued");
+    const needs = [[], [], [1], [], undefined];
+    const steps = statuses.map((status, at) => ({ id: at + 1, title: "ABCDE"[at]!, agent_name: members[at]!, description: "d", status, ...(needs[at] && { needs: needs[at] }) }));
+    run.apply({ id: 1, type: "run", run_id: "id1", thread_id: "id1" });
+    run.apply({ id: 2, type: "start_of_workflow", workflow_id: "w", input: [] });
+    run.apply({ id: 3, type: "plan", title: "P", steps });
+    return run;
+  };
+  const lines = (run: ReturnType<typeof begun>) => {
+    const shown = render(<RunPlan run={run} version={run.version} />);
+    return [...shown.matchAll(/<summary>(.*?)<span class="unseen">/g)].map(([, line]) => line!.replace(/<[^>]*>/g, "").split(" · ")[1] ?? "");
+  };
+  const question = { kind: "question" as const, payload: { question: "Which?" }, options: [] };
+
+  it("says of each step that has not begun what it waits for", () => {
+    expect(lines(begun("in_progress", "in_progress", "not_started", "not_started", "not_started"))).toEqual([
+      "",
+      "",
+      "waits for “A”",
+      "begins when another step has ended",
+      "waits for all steps above",
+    ]);
+    expect(lines(begun("completed", "failed", "skipped", "completed", "not_started"))).toEqual(["", "", "", "", ""]);
+    expect(lines(begun("completed", "completed", "blocked", "completed", "not_started"))[4]).toBe("waits for “C”");
+  });
+
+  it("says which step waits for the user, while others go on and when none does", () => {
+    const run = begun("in_progress", "in_progress", "not_started", "not_started", "not_started");
+    run.apply({ id: 4, type: "step_interrupt", interrupt_id: "i", ...question, agent_name: "coder", step_id: 2 });
+    expect(lines(run).slice(0, 2)).toEqual(["", "Waiting for you"]);
+    run.apply({ id: 5, type: "step_resumed", interrupt_id: "i", agent_name: "coder", step_id: 2 });
+    expect(lines(run).slice(0, 2)).toEqual(["", ""]);
+    const paused = begun("completed", "in_progress", "completed", "not_started", "not_started");
+    paused.apply({ id: 4, type: "interrupt", interrupt_id: "i", ...question });
+    paused.apply({ id: 5, type: "run_status", status: "interrupted" });
+    expect(lines(paused)).toEqual(["", "Waiting for you", "", "begins when another step has ended", "waits for all steps above"]);
+    paused.apply({ id: 6, type: "run_status", status: "cancelled" });
+    expect(lines(paused)).toEqual(["", "", "", "", ""]);
   });
 });

@@ -42,8 +42,8 @@ class PlanStepView(EventPart):
 
     `reason` is one line: why the step failed, is blocked or was skipped, or what its partial result lacks.
     `details` is the error itself, where the reason is a sentence about it. `repeats` is true for a report
-    that only repeats the result of another step, so that no member works at it. Otherwise the wire has no
-    such keys.
+    that only repeats the result of another step, so that no member works at it. `needs` are the ids of the
+    steps whose results it gets, if not those of all before it. Otherwise the wire has no such keys.
     """
 
     id: int
@@ -54,11 +54,16 @@ class PlanStepView(EventPart):
     reason: Annotated[str | None, _typescript("string")] = None
     details: Annotated[str | None, _typescript("string")] = None
     repeats: Annotated[bool | None, _typescript("boolean")] = None
+    needs: Annotated[list[int] | None, _typescript("number[]")] = None
 
     @model_serializer(mode="wrap")
     def _without_empty_keys(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         optional = ("reason", "details", "repeats")
-        return {key: value for key, value in serialize(self).items() if value or key not in optional}
+        return {
+            key: value
+            for key, value in serialize(self).items()
+            if value or (key not in optional and value is not None)
+        }
 
 
 class RunGap(EventPart):

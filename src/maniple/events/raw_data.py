@@ -74,7 +74,9 @@ def _step_view(step: Mapping[str, Any], plan: Mapping[str, Any]) -> PlanStepView
     if place := place_of_replacement(plan, step):
         how = "gets what is missing" if is_partial(step) else "does it instead"
         reason = f"Step {place} {how}. {reason}".strip()
-    return PlanStepView(**known, reason=reason or None, details=details, repeats=repeats)
+    # The report gets all results, whatever it was planned to need.
+    needs = None if step["agent_name"] == "reporter" else step.get("needs")
+    return PlanStepView(**known, reason=reason or None, details=details, repeats=repeats, needs=needs)
 
 
 def failure_text(tool: str, data: Mapping[str, Any]) -> str:

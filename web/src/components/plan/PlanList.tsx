@@ -5,6 +5,7 @@ import { texts } from "../../texts";
 import { useService } from "../service";
 import { GapReviews } from "./GapReviews";
 import { reviewedPlan } from "../../editedPlan";
+import { waitsOf } from "../../stepOrder";
 import { type Ask, StepView } from "./StepView";
 import { outcomeOf } from "./StepOutcome";
 
@@ -17,6 +18,7 @@ export function PlanList({ run, plan }: { run: RunModel; version: number; plan: 
   const worked = plan.steps.filter((step) => !step.repeats);
   // The events of a plan have no notes.
   const reviewed = reviewedPlan(run.status === "interrupted" ? run.waiting : null);
+  const waits = isDraft ? [] : waitsOf(run, plan.steps);
   const { done, all } = countDone(plan.steps);
   return (
     <section class={`plan ${run.isAtWork ? "live" : ""}`} aria-label={texts.plan}>
@@ -29,7 +31,7 @@ export function PlanList({ run, plan }: { run: RunModel; version: number; plan: 
             key={step.id}
             steps={plan.steps}
             at={plan.steps.indexOf(step)}
-            order={reviewed?.order?.[plan.steps.indexOf(step)]}
+            waits={waits[plan.steps.indexOf(step)] ?? ""}
             note={reviewed?.steps[plan.steps.indexOf(step)]?.note ?? ""}
             findings={run.findingsOf(step.id)}
             outcome={outcomeOf(run.turns, step)}

@@ -7,7 +7,6 @@ import { texts } from "../../texts";
 import type { PlanChange } from "../service";
 import { Findings } from "../work/FindingView";
 import { offersFor } from "./changes";
-import type { StepOrder } from "../../editedPlan";
 import { StepOutcome } from "./StepOutcome";
 import { type Draft, StepFields, drafted } from "./StepFields";
 import { StepMenu } from "./StepMenu";
@@ -27,8 +26,8 @@ interface Shown {
   at: number;
   /** A warning or a limit, in a plan that waits for its review; "" for none. */
   note: string;
-  /** When it will begin, in a plan that waits for its review and whose steps do not all run one by one. */
-  order: StepOrder | undefined;
+  /** What it waits for, in words; "" for nothing. */
+  waits: string;
   /** What its member noted. */
   findings: readonly Finding[];
   /** The turn whose result it has; undefined before there is one. */
@@ -39,7 +38,7 @@ interface Shown {
 }
 
 /** A step of a plan with its status and a menu of changes. */
-export function StepView({ steps, at, note, order, findings, outcome, isOver, ask }: Shown) {
+export function StepView({ steps, at, note, waits, findings, outcome, isOver, ask }: Shown) {
   const step = steps[at]!;
   const [isOpen, setOpen] = useState(false);
   const [form, setForm] = useState<"edit" | "add" | null>(null);
@@ -71,7 +70,7 @@ export function StepView({ steps, at, note, order, findings, outcome, isOver, as
           <details open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>
             <summary>
               {step.title} <span class="who">{step.agent_name}</span>
-              {order && <Begins steps={steps} at={at} order={order} />}
+              {waits && <span class="who"> · {waits}</span>}
               {findings.length > 0 && <span class="who"> · {texts.findings(findings.length)}</span>}
               <span class="unseen">, {texts.status[status] ?? status}</span>
             </summary>
@@ -94,23 +93,6 @@ export function StepView({ steps, at, note, order, findings, outcome, isOver, as
       {step.reason && (isSkippedByUser(step) ? <p class="change">{texts.skippedByYou}</p> : <p class="reason">{step.reason}</p>)}
     </li>
   );
-}
-
-/** When a step will begin. One that waits for all above, as steps do unless the plan says otherwise, needs no words. */
-function Begins({ steps, at, order }: { steps: readonly Step[]; at: number; order: StepOrder }) {
-  const isPlain = order.after.length === at && order.beside.length === 0;
-  return isPlain ? null : <span class="who"> · {begins(steps, order)}</span>;
-}
-
-function begins(steps: readonly Step[], { after, beside }: StepOrder): string {
-  if (beside.length > 0) return texts.togetherWith(titles(steps, beside));
-  // More steps could run than may run concurrently.
-  return after.length > 0 ? texts.waitsForSteps(titles(steps, after)) : texts.waitsForFreePlace;
-}
-
-/** The titles of steps by their numbers, from 1. */
-function titles(steps: readonly Step[], numbers: readonly number[]): string {
-  return numbers.map((number) => `“${steps[number - 1]?.title ?? number}”`).join(", ");
 }
 
 function edited(step: Step, draft: Draft): PlanChange {
