@@ -29,6 +29,7 @@ export function PlanList({ run, plan }: { run: RunModel; version: number; plan: 
         {worked.map((step) => (
           <StepView
             key={step.id}
+            runId={run.runId}
             steps={plan.steps}
             at={plan.steps.indexOf(step)}
             waits={waits[plan.steps.indexOf(step)] ?? ""}

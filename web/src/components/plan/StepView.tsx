@@ -1,7 +1,9 @@
+import type { RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Step } from "../../events";
 import type { Finding } from "../../findings";
 import type { Turn } from "../../parts";
+import { dropFormDraft, hasFormDraft, useFormDraft } from "../../formDrafts";
 import { isSkippedByUser } from "../../planProgress";
 import { texts } from "../../texts";
 import type { PlanChange } from "../service";
@@ -22,6 +24,7 @@ const SIGNS: Record<string, string> = {
 };
 
 interface Shown {
+  runId: string;
   steps: Step[];
   at: number;
   /** A warning or a limit, in a plan that waits for its review; "" for none. */
@@ -37,11 +40,18 @@ interface Shown {
   ask: Ask | null;
 }
 
+const FORMS = ["edit", "add"] as const;
+type FormKind = (typeof FORMS)[number];
+const FIELDS = ["agent_name", "title", "description"] as const;
+
 /** A step of a plan with its status and a menu of changes. */
-export function StepView({ steps, at, note, waits, findings, outcome, isOver, ask }: Shown) {
+export function StepView({ runId, steps, at, note, waits, findings, outcome, isOver, ask }: Shown) {
   const step = steps[at]!;
   const [isOpen, setOpen] = useState(false);
-  const [form, setForm] = useState<"edit" | "add" | null>(null);
+  const names = { edit: `edit ${runId} ${step.id}`, add: `add ${runId} ${step.id}` };
+  const [form, setForm] = useState<FormKind | null>(() => FORMS.find((kind) => hasFormDraft(names[kind])) ?? null);
+  // A form that comes back with its draft leaves the focus where it is.
+  const takesFocus = useRef(false);
   // The requested change is shown until the changed plan arrives.
   const [changed, setChanged] = useState<Step | null>(null);
   const place = useRef<HTMLLIElement>(null);
@@ -50,13 +60,18 @@ export function StepView({ steps, at, note, waits, findings, outcome, isOver, as
     if (isTaken) setChanged(step);
     return isTaken;
   };
-  const leave = () => {
+  const choose = (kind: FormKind) => {
+    takesFocus.current = true;
+    setForm(kind);
+  };
+  const leave = (kind: FormKind) => {
+    dropFormDraft(names[kind]);
     setForm(null);
     requestAnimationFrame(() => place.current?.querySelector<HTMLElement>(".menu-button")?.focus());
   };
   const choices = offersFor(steps, at).map(({ name, change }) => ({
     name,
-    act: () => (typeof change === "string" ? setForm(change) : void askNow(change)),
+    act: () => (typeof change === "string" ? choose(change) : void askNow(change)),
   }));
   // A run that ended early leaves its current step in progress.
   const status = isOver && step.status === "in_progress" ? "unfinished" : step.status;
@@ -64,7 +79,7 @@ export function StepView({ steps, at, note, waits, findings, outcome, isOver, as
     <li class={status} ref={place}>
       <span class="sign" aria-hidden="true">{SIGNS[status] ?? "○"}</span>
       {form === "edit" && ask ? (
-        <StepForm step={step} onEnd={leave} onSave={(draft) => askNow(edited(step, draft))} />
+        <StepForm key="edit" form={names.edit} takesFocus={takesFocus} step={step} onEnd={() => leave("edit")} onSave={(draft) => askNow(edited(step, draft))} />
       ) : (
         <>
           <details open={isOpen} onToggle={(e) => setOpen(e.currentTarget.open)}>
@@ -84,8 +99,11 @@ export function StepView({ steps, at, note, waits, findings, outcome, isOver, as
       )}
       {form === "add" && ask && (
         <StepForm
+          key="add"
+          form={names.add}
+          takesFocus={takesFocus}
           step={{ agent_name: step.agent_name, title: "", description: "" }}
-          onEnd={leave}
+          onEnd={() => leave("add")}
           onSave={(draft) => askNow({ action: "add", after: step.id, ...draft })}
         />
       )}
@@ -101,6 +119,10 @@ function edited(step: Step, draft: Draft): PlanChange {
 }
 
 interface Form {
+  /** The name under which unsent changes are stored. */
+  form: string;
+  /** Whether the user has just opened it. */
+  takesFocus: RefObject<boolean>;
   step: Draft;
   onEnd: () => void;
   /** Returns whether the change was accepted; otherwise the user can correct it. */
@@ -108,10 +130,16 @@ interface Form {
 }
 
 /** A form for the texts and the member of a running or new step. */
-function StepForm({ step, onEnd, onSave }: Form) {
-  const [draft, setDraft] = useState(() => drafted(step));
+function StepForm({ form, takesFocus, step, onEnd, onSave }: Form) {
+  // Only what the user has changed: the rest of the step may change meanwhile.
+  const [written, setWritten] = useFormDraft<Partial<Draft>>(form, () => ({}));
+  const draft = { ...drafted(step), ...written };
+  const write = (to: Draft) => setWritten(Object.fromEntries(FIELDS.flatMap((name) => (name in written || to[name] !== step[name] ? [[name, to[name]]] : []))));
   const first = useRef<HTMLInputElement>(null);
-  useEffect(() => first.current?.focus(), []);
+  useEffect(() => {
+    if (takesFocus.current) first.current?.focus();
+    takesFocus.current = false;
+  }, []);
   const isSame = draft.title === step.title && draft.description === step.description && draft.agent_name === step.agent_name;
   const save = async (event: Event) => {
     event.preventDefault();
@@ -119,7 +147,7 @@ function StepForm({ step, onEnd, onSave }: Form) {
   };
   return (
     <form class="step-form" onSubmit={(e) => void save(e)} onKeyDown={(e) => e.key === "Escape" && onEnd()}>
-      <StepFields step={draft} onStep={setDraft} first={first} />
+      <StepFields step={draft} onStep={write} first={first} />
       <div class="row">
         <button class="main" disabled={!draft.title.trim() || !draft.description.trim()}>{texts.save}</button>
         <button type="button" onClick={onEnd}>{texts.cancelEdit}</button>
