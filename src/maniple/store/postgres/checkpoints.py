@@ -24,28 +24,32 @@ from maniple.langgraph_internals import (
     read_config,
     replaces_writes,
 )
-from maniple.store.postgres.database import PostgresDatabase, execute_many, fetch_all, lock_thread
+from maniple.store.postgres.database import PostgresDatabase, fetch_all, lock_thread
 from maniple.store.protocols import BRANCHED_RUNS
 from maniple.store.redaction import make_serializer
 from maniple.store.rows import UNFINISHED
 from maniple.types import RUN_MARK
 
-_PUT_BLOB = (
-    "INSERT INTO checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob, run_id) "
-    "VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (thread_id, checkpoint_ns, channel, version) DO NOTHING"
-)
+# Each of these is one statement, and so a transaction of its own: one way to the server and back.
 # Stored again, a checkpoint is the newest one, as in SQLite.
 _PUT = (
+    "WITH blobs AS (INSERT INTO checkpoint_blobs "
+    "(thread_id, checkpoint_ns, channel, version, type, blob, run_id) "
+    "SELECT %(thread)s, %(namespace)s, given.*, %(run)s "
+    "FROM unnest(%(channels)s::text[], %(versions)s::text[], %(types)s::text[], %(blobs)b::bytea[]) given "
+    "ON CONFLICT (thread_id, checkpoint_ns, channel, version) DO NOTHING) "
     "INSERT INTO checkpoints "
     "(thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata, run_id) "
-    "VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id) DO UPDATE SET "
+    "VALUES (%(thread)s, %(namespace)s, %(id)s, %(parent)s, %(checkpoint)s, %(metadata)s, %(run)s) "
+    "ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id) DO UPDATE SET "
     "checkpoint = excluded.checkpoint, metadata = excluded.metadata, run_id = excluded.run_id, "
     "position = DEFAULT"
 )
-_PUT_WRITE = (
+_PUT_WRITES = (
     "INSERT INTO checkpoint_writes "
-    "(thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, blob, run_id) "
-    "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) "
+    "(thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, run_id, idx, channel, type, blob) "
+    "SELECT %s, %s, %s, %s, %s, %s, given.* "
+    "FROM unnest(%s::integer[], %s::text[], %s::text[], %b::bytea[]) given "
     "ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) DO "
 )
 _REPLACE = (
@@ -144,42 +148,43 @@ class PostgresSaver(AsyncPostgresSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         thread_id, namespace, parent_id = read_config(config)
-        run_id, stored = _run_of(config), {**checkpoint, "channel_values": {}}
+        stored = {**checkpoint, "channel_values": {}}
         values = checkpoint["channel_values"]
         blobs = [
-            (thread_id, namespace, channel, version, *self.serde.dumps_typed(values[channel]), run_id)
+            (channel, str(version), *self.serde.dumps_typed(values[channel]))
             for channel, version in new_versions.items()
             if channel in values
         ]
-        described = Jsonb(get_serializable_checkpoint_metadata(config, metadata))
-        row = (thread_id, namespace, checkpoint["id"], parent_id, Jsonb(stored), described, run_id)
-
-        async def put(connection: AsyncConnection) -> None:
-            async with connection.pipeline():
-                await execute_many(connection, _PUT_BLOB, blobs)
-                await connection.execute(_PUT, row)
-
-        await self._database.repeat(put)
+        channels, versions, types, contents = _columns(blobs, 4)
+        row = {
+            "thread": thread_id,
+            "namespace": namespace,
+            "run": _run_of(config),
+            "channels": channels,
+            "versions": versions,
+            "types": types,
+            "blobs": contents,
+            "id": checkpoint["id"],
+            "parent": parent_id,
+            "checkpoint": Jsonb(stored),
+            "metadata": Jsonb(get_serializable_checkpoint_metadata(config, metadata)),
+        }
+        await self._database.execute(_PUT, row)
         return checkpoint_config(thread_id, namespace, checkpoint["id"])
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        key, run_id = read_config(config), _run_of(config)
         rows = [
-            (
-                *key,
-                task_id,
-                task_path,
-                index_of_write(channel, index),
-                channel,
-                *self.serde.dumps_typed(value),
-                run_id,
-            )
+            (index_of_write(channel, index), channel, *self.serde.dumps_typed(value))
             for index, (channel, value) in enumerate(writes)
         ]
-        again = _REPLACE if replaces_writes(channel for channel, _ in writes) else "NOTHING"
-        await self._database.repeat(lambda connection: execute_many(connection, _PUT_WRITE + again, rows))
+        again = "NOTHING"
+        if replaces_writes(channel for channel, _ in writes):
+            again = _REPLACE
+            rows = [*{row[0]: row for row in rows}.values()]  # one statement replaces no row twice
+        values = (*read_config(config), task_id, task_path, _run_of(config), *_columns(rows, 4))
+        await self._database.execute(_PUT_WRITES + again, values)
 
     async def adelete_thread(self, thread_id: str) -> None:
         await self._database.repeat(lambda connection: delete_checkpoints(connection, thread_id))
@@ -240,6 +245,11 @@ async def delete_checkpoints(
             f"DELETE FROM {table} WHERE thread_id = %(thread)s AND ({which})".encode(), named
         )
     await connection.execute(_UNUSED_BLOBS.encode(), named)
+
+
+def _columns(rows: Sequence[Sequence[Any]], count: int) -> list[list[Any]]:
+    """Return the `count` columns of some rows."""
+    return [[row[place] for row in rows] for place in range(count)]
 
 
 def _run_of(config: RunnableConfig) -> str | None:

@@ -129,12 +129,7 @@ class PostgresEvidence:
         return [NotedFinding(*row[:7], inherited=row[7]) for row in rows]
 
     async def sources(self) -> Sequence[Source]:
-        async def select(connection: AsyncConnection) -> list[Source]:
-            async with connection.transaction():  # both queries see the same sources
-                await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                return await self._select_sources(connection)
-
-        return await self._database.read(select)
+        return await self._database.read(self._select_sources)
 
     async def texts(self, number: int) -> Sequence[str]:
         sql = (
@@ -155,23 +150,25 @@ class PostgresEvidence:
 
     async def _select_sources(self, connection: AsyncConnection, number: int | None = None) -> list[Source]:
         """Return the source with this number, or all, with the other addresses that lead to them."""
-        where = "WHERE run_id = %(run)s AND (%(number)s::integer IS NULL OR number = %(number)s)"
-        values = {"run": self._run_id, "number": number}
-        also: dict[int, list[str]] = {}
-        sql = f"SELECT number, url FROM source_aliases {where} ORDER BY position"
-        for target, url in await fetch_all(connection, sql, values):
-            also.setdefault(target, []).append(url)
-        sql = f"SELECT {SOURCE_COLUMNS} FROM sources {where} ORDER BY number"
+        # One statement, so that all of it is of the same moment.
+        also = (
+            "array(SELECT url FROM source_aliases alias WHERE alias.run_id = sources.run_id "
+            "AND alias.number = sources.number ORDER BY position)"
+        )
+        sql = (
+            f"SELECT {SOURCE_COLUMNS}, {also} FROM sources WHERE run_id = %(run)s "
+            "AND (%(number)s::integer IS NULL OR number = %(number)s) ORDER BY number"
+        )
         return [
             Source(
                 *row[:6],
-                also=tuple(also.get(row[0], ())),
+                also=tuple(row[10]),
                 published=row[6],
                 author=row[7],
                 publisher=row[8],
                 inherited=row[9],
             )
-            for row in await fetch_all(connection, sql, values)
+            for row in await fetch_all(connection, sql, {"run": self._run_id, "number": number})
         ]
 
     async def _detach_redirect(self, connection: AsyncConnection, source_text: SourceText) -> None:

@@ -35,6 +35,15 @@ _INSERT_EVENTS = (
     "SELECT run_id, %(first)s, %(last)s, %(body)s FROM runs WHERE run_id = %(run)s "
     "AND %(first)s = 1 + coalesce((SELECT max(last) FROM events WHERE run_id = %(run)s), 0) RETURNING 1"
 )
+# All or none, in one statement: with one that does not continue its run, each is looked at.
+_INSERT_ALL_EVENTS = (
+    "WITH given AS MATERIALIZED (SELECT given.* "
+    "FROM unnest(%s::text[], %s::bigint[], %s::bigint[], %s::text[]) given (run_id, first, last, body) "
+    "JOIN runs USING (run_id) "
+    "WHERE first = 1 + coalesce((SELECT max(last) FROM events WHERE events.run_id = runs.run_id), 0)) "
+    "INSERT INTO events (run_id, first, last, body) SELECT run_id, first, last, body FROM given "
+    "WHERE (SELECT count(*) FROM given) = %s RETURNING 1"
+)
 _PAGE_ROWS = 1_000
 
 
@@ -70,8 +79,11 @@ class PostgresEvents:
 
     async def append(self, batches: Sequence[tuple[str, Sequence[EventRecord]]]) -> None:
         rows = [_batch_row(run_id, records) for run_id, records in batches if records]
-        if len(rows) == 1 and await self._database.execute(_INSERT_EVENTS, rows[0]):
-            return  # the usual case takes one statement
+        if not rows:
+            return
+        columns = [[row[name] for row in rows] for name in ("run", "first", "last", "body")]
+        if await self._database.execute(_INSERT_ALL_EVENTS, (*columns, len(rows))):
+            return  # the usual case
 
         async def insert(connection: AsyncConnection) -> None:
             for row in rows:

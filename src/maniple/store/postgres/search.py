@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-from psycopg import AsyncConnection
-
-from maniple.store.postgres.database import PostgresDatabase, fetch_all
+from maniple.store.postgres.database import PostgresDatabase
 from maniple.store.records import RunRecord, RunText
 from maniple.store.rows import RUN_COLUMNS, Row, like_pattern, make_run
 from maniple.store.search_terms import MAX_INDEXED_CHARACTERS, SearchTerms, fold_text, has_unspaced
@@ -31,12 +29,7 @@ class PostgresRunTexts:
             "ON CONFLICT (run_id) DO UPDATE SET question = excluded.question, answer = excluded.answer, "
             "is_unspaced = excluded.is_unspaced, words = excluded.words"
         )
-        values = (*texts, any(map(has_unspaced, texts)), words, run_id)
-
-        async def put(connection: AsyncConnection) -> None:
-            await fetch_all(connection, sql, values)
-
-        await self._database.repeat(put)
+        await self._database.execute(sql, (*texts, any(map(has_unspaced, texts)), words, run_id))
 
     async def list_unindexed(self, limit: int) -> Sequence[RunRecord]:
         sql = (
