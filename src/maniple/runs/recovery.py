@@ -12,7 +12,7 @@ from langchain_core.messages import HumanMessage
 from maniple.errors import ManipleError, StoreError, describe_error
 from maniple.events import StreamState, load_run_view
 from maniple.runs.request import RunRequest
-from maniple.runs.run_tasks import RunTasks
+from maniple.runs.run_tasks import RunTasks, StoredRun
 from maniple.runs.stored_inputs import read_inputs
 from maniple.runs.usage import usage_of_run
 from maniple.scope.inbox import Inbox
@@ -76,13 +76,14 @@ async def continue_run(
     store = tasks.store
     view = await load_run_view(store.events, record.run_id)
     stream = view.stream
-    inbox = Inbox(await read_inputs(store.inputs, record.run_id))
+    known = StoredRun(await read_inputs(store.inputs, record.run_id), view.event_number)
+    inbox = Inbox(known.received)
     segment = inbox.segment
     begins_segment = segment is not None and segment.after == view.event_number
     used = usage_of_run(view.usage, tasks.services.config.prices)
     if stream.has_ended and stream.status is not None and not begins_segment:
         if stream.status == "interrupted" and inbox.has_new_cancel:
-            await tasks.resume(record, "new")
+            await tasks.resume(record, "new", known=known)
             return record
         await _store_shown_end(tasks, record, stream, used)
         return None
@@ -91,14 +92,15 @@ async def continue_run(
     is_further = used.model_calls > record.usage.model_calls
     if is_further if progress is None else progress.has_moved:
         stalls = 0
-    record = await store.runs.change(record.run_id, usage=used, stalls=stalls) or record
+    if (used, stalls) != (record.usage, record.stalls):
+        record = await store.runs.change(record.run_id, usage=used, stalls=stalls) or record
     if (why := _find_abandon_reason(stalls, progress, stream)) is not None:
         await tasks.fail(record, stream, why)
         return None
     if begins_segment:
-        await tasks.resume(record, "retry" if isinstance(segment, Retry) else "answer")
+        await tasks.resume(record, "retry" if isinstance(segment, Retry) else "answer", known=known)
     else:
-        await tasks.resume(record, "continue" if stream.has_started else "new", stream)
+        await tasks.resume(record, "continue" if stream.has_started else "new", stream, known)
     return record
 
 

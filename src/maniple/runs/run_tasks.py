@@ -1,7 +1,8 @@
 """The runs that this process drives, a task each."""
 
 import asyncio
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from maniple.errors import ManipleError, StoreUnreachable
 from maniple.events import StreamState
@@ -12,7 +13,16 @@ from maniple.runs.event_log import newest_number
 from maniple.runs.scheduling import AdmissionControl, ThreadLocks
 from maniple.runs.stored_inputs import read_inputs
 from maniple.runs.turn import Start
+from maniple.scope.inputs import ReceivedInput
 from maniple.store import RunRecord
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """What a run was sent, and the number of its newest event, as they are stored."""
+
+    received: Sequence[ReceivedInput]
+    newest_number: int
 
 
 class RunTasks:
@@ -59,9 +69,15 @@ class RunTasks:
         """Begin a run of this process."""
         self._start(self.driver.prepare(record), "new", StreamState())
 
-    async def resume(self, record: RunRecord, start: Start, stream: StreamState | None = None) -> ActiveRun:
+    async def resume(
+        self,
+        record: RunRecord,
+        start: Start,
+        stream: StreamState | None = None,
+        known: StoredRun | None = None,
+    ) -> ActiveRun:
         """Go on with a stored run; `stream` is the state of a stream that has not ended."""
-        active = await self.prepare(record)
+        active = await self.prepare(record, known)
         self._start(active, start, stream or StreamState())
         return active
 
@@ -91,12 +107,18 @@ class RunTasks:
             if late:
                 await asyncio.wait(late, timeout=CANCEL_SECONDS)
 
-    async def prepare(self, record: RunRecord) -> ActiveRun:
-        """Return the active run for a stored one, with what was sent to it; it is not started."""
+    async def prepare(self, record: RunRecord, known: StoredRun | None = None) -> ActiveRun:
+        """Return the active run for a stored one, with what was sent to it; it is not started.
+
+        `known` is what the caller has read of it already.
+        """
         await self.driver.quotas.refresh_owner(record.owner)
-        received = await read_inputs(self.store.inputs, record.run_id)
-        newest = await newest_number(self.store.events, record.run_id)
-        return self.driver.prepare(record, received, newest_number=newest)
+        stored = known or await self._read(record.run_id)
+        return self.driver.prepare(record, stored.received, newest_number=stored.newest_number)
+
+    async def _read(self, run_id: str) -> StoredRun:
+        received = await read_inputs(self.store.inputs, run_id)
+        return StoredRun(received, await newest_number(self.store.events, run_id))
 
     def _start(self, active: ActiveRun, start: Start, stream: StreamState) -> None:
         run_id = active.record.run_id

@@ -41,14 +41,13 @@ class QueueScheduler:
 
     async def end(self, active: ActiveRun, change: RunChange) -> RunRecord | None:
         """Store the end of a run, what follows from it, and the job of the thread's next run, all or none."""
-        if (active.status or "failed") not in ("interrupted", "cancelled"):
-            # A rollback may need the checkpoints of a cancelled run, so the next run that ends prunes them.
-            await self.services.store.checkpoints.prune(active.record.thread_id)
+        # A rollback may need the checkpoints of a cancelled run, so the next run that ends prunes them.
+        prunes = (active.status or "failed") not in ("interrupted", "cancelled")
 
         def settle(pending: Sequence[InputRecord]) -> tuple[Mapping[str, str], Sequence[RunRecord]]:
             return self._settle(active, pending)
 
-        return await self.queue.end(active.record, change, settle)
+        return await self.queue.end(active.record, change, settle, prunes=prunes)
 
     def _settle(
         self, active: ActiveRun, pending: Sequence[InputRecord]

@@ -87,6 +87,8 @@ class RunWorker:
         self._limit = tasks.driver.store_limit
         self._handled: dict[str, asyncio.Task[None]] = {}
         self._driven: set[str] = set()
+        self._missed: set[str] = set()
+        """The runs that were sent something before they were active here: they look for it."""
         self._looking: set[asyncio.Task[None]] = set()
         self._worker: Worker | None = None
 
@@ -152,6 +154,8 @@ class RunWorker:
             if claimed is None:
                 return  # it has ended meanwhile
             self._driven.add(run_id)
+            if claimed.has_pending:
+                self._missed.add(run_id)
             try:
                 progress = RunProgress(claimed.has_moved, claimed.repeats)
                 await continue_or_fail(
@@ -163,6 +167,7 @@ class RunWorker:
                 raise
             finally:
                 self._driven.discard(run_id)
+                self._missed.discard(run_id)
 
     async def _follow(self, run_id: str) -> None:
         """Wait until a run that has been started is driven no longer."""
@@ -171,7 +176,8 @@ class RunWorker:
             return
         if self.tasks.admission.is_closed:
             active.suspend()  # begun after the others were told to stop
-        self._look(run_id)  # for what was sent between the claim and now
+        if run_id in self._missed:
+            self._look(run_id)
         try:
             await asyncio.wait({active.task})
         except asyncio.CancelledError:
@@ -213,6 +219,7 @@ class RunWorker:
             return
         for run_id, sent in pending:
             if (active := self.tasks.active.get(run_id)) is None:
+                self._missed |= {run_id} & self._driven
                 continue
             if sent.kind == COMMAND:
                 self._carry_out(active, sent)

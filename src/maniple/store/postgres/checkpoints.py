@@ -75,6 +75,21 @@ _UNUSED_BLOBS = (
     "(SELECT checkpoint_ns, used.key, used.value FROM checkpoints, "
     "jsonb_each_text(checkpoint -> 'channel_versions') used WHERE thread_id = %(thread)s)"
 )
+# One statement: all of it sees the checkpoints as they were before.
+_PRUNE = f"""
+WITH newest AS MATERIALIZED (SELECT checkpoint_id FROM checkpoints
+        WHERE thread_id = %(thread)s AND checkpoint_ns = '' {_NEWEST}),
+    kept AS MATERIALIZED (SELECT checkpoint_ns, checkpoint_id, checkpoint FROM checkpoints
+        WHERE thread_id = %(thread)s AND checkpoint_ns = ''
+        AND (checkpoint_id IN (SELECT checkpoint_id FROM newest) OR checkpoint_id IN ({_BASES}))),
+    writes AS (DELETE FROM checkpoint_writes WHERE thread_id = %(thread)s
+        AND (checkpoint_ns, checkpoint_id) NOT IN (SELECT checkpoint_ns, checkpoint_id FROM kept)),
+    older AS (DELETE FROM checkpoints WHERE thread_id = %(thread)s
+        AND (checkpoint_ns, checkpoint_id) NOT IN (SELECT checkpoint_ns, checkpoint_id FROM kept))
+DELETE FROM checkpoint_blobs WHERE thread_id = %(thread)s
+    AND (checkpoint_ns, channel, version) NOT IN (SELECT checkpoint_ns, used.key, used.value
+        FROM kept, jsonb_each_text(checkpoint -> 'channel_versions') used)
+"""
 
 
 class PostgresSaver(AsyncPostgresSaver):
@@ -197,18 +212,9 @@ class PostgresCheckpointHistory:
         self._database = database
 
     async def prune(self, thread_id: str) -> None:
-        newest = (
-            f"SELECT checkpoint_id FROM checkpoints WHERE thread_id = %s AND checkpoint_ns = '' {_NEWEST}"
-        )
-
         async def prune(connection: AsyncConnection) -> None:
             await self._refuse(connection, thread_id, _HAS_LOST_ITS_RUN)
-            if found := await fetch_all(connection, newest, (thread_id,)):
-                which = (
-                    "checkpoint_ns <> '' OR (checkpoint_id <> %(checkpoint)s "
-                    f"AND checkpoint_id NOT IN ({_BASES}))"
-                )
-                await delete_checkpoints(connection, thread_id, which, {"checkpoint": found[0][0]})
+            await prune_checkpoints(connection, thread_id)
 
         await self._database.repeat(prune)
 
@@ -233,6 +239,11 @@ class PostgresCheckpointHistory:
         await lock_thread(connection, thread_id)
         if await fetch_all(connection, refused, {"thread": thread_id, "own": self._database.process}):
             raise RunTakenOver(f"Another process drives a run of thread {thread_id}. Nothing was deleted.")
+
+
+async def prune_checkpoints(connection: AsyncConnection, thread_id: str) -> None:
+    """Delete the checkpoints of a thread that nothing goes on from. The caller locks the thread."""
+    await fetch_all(connection, _PRUNE, {"thread": thread_id})
 
 
 async def delete_checkpoints(

@@ -200,6 +200,10 @@ class PostgresDatabase:
 
         return await self._finish(run)
 
+    async def repeat_statements(self, work: Work[T]) -> T:
+        """Run `work` without a transaction around it; done twice, it must have the effect of once."""
+        return await self._finish(work)
+
     async def write(self, work: Work[T]) -> T:
         """Return the result of `work`, run in one transaction. It is never done twice."""
         token, results = uuid4(), list[T]()
@@ -310,3 +314,10 @@ async def lock(connection: AsyncConnection, kind: str, name: str) -> None:
 async def lock_thread(connection: AsyncConnection, thread_id: str) -> None:
     """Hold the lock of a thread until the transaction ends: who starts, accepts or ends its runs takes it."""
     await lock(connection, "thread", thread_id)
+
+
+async def lock_thread_of(connection: AsyncConnection, run_id: str) -> bool:
+    """Hold the lock of a run's thread until the transaction ends; return False if there is no such run."""
+    lock_it = "pg_advisory_xact_lock(hashtextextended('thread ' || thread_id, 0))"
+    sql = f"SELECT {lock_it} FROM runs WHERE run_id = %s"
+    return bool(await fetch_all(connection, sql, (run_id,)))

@@ -6,6 +6,7 @@ from typing import Literal
 
 from psycopg import AsyncConnection
 
+from maniple.store.postgres.checkpoints import prune_checkpoints
 from maniple.store.postgres.database import (
     APPLICATION_PREFIX,
     PostgresDatabase,
@@ -79,6 +80,12 @@ SELECT count(*), coalesce(extract(epoch FROM max(clock_timestamp() - events.at))
     JOIN procrastinate_events events ON events.job_id = jobs.id AND events.type = 'deferred'
     WHERE jobs.status = 'todo'
 """
+# Nothing for a job that was given back meanwhile.
+_LOCK_RUN = f"""
+WITH held AS MATERIALIZED (SELECT FROM procrastinate_jobs WHERE id = %(job)s AND status = 'doing' FOR SHARE)
+SELECT status = 'running' OR waiting_for IS NOT NULL, is_given_back FROM runs
+    WHERE run_id = %(run)s AND {UNFINISHED} AND (%(job)s = 0 OR EXISTS (SELECT FROM held)) FOR UPDATE
+"""
 _CLAIM = f"""
 WITH here AS (SELECT claimed_checkpoint AS earlier,
     (SELECT coalesce(max(position), 0) FROM checkpoints WHERE thread_id = runs.thread_id) AS checkpoint,
@@ -89,7 +96,8 @@ UPDATE runs SET process = %(own)s, job = %(job)s, recoveries = recoveries + %(be
         + coalesce(%(taken)s AND claimed_event < here.event, false)::integer,
     claimed_checkpoint = here.checkpoint, claimed_event = here.event
     FROM here WHERE run_id = %(run)s
-    RETURNING here.earlier IS DISTINCT FROM here.checkpoint, repeats, {RUN_COLUMNS}
+    RETURNING here.earlier IS DISTINCT FROM here.checkpoint, repeats,
+        EXISTS (SELECT FROM run_inputs sent WHERE sent.run_id = runs.run_id AND reply IS NULL), {RUN_COLUMNS}
 """
 # Start-time fair queueing: a run comes after what its owner has waiting, and not before what is at work.
 _TAG = f"""
@@ -117,6 +125,8 @@ class ClaimedRun:
     """Whether it has come to a new checkpoint since it was claimed before."""
     repeats: int
     """How often in a row it was taken over since its newest checkpoint, from processes that worked on it."""
+    has_pending: bool
+    """Whether something that it was sent has no reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,11 +234,8 @@ class RunQueue:
 
     async def claim(self, run_id: str, job: int) -> ClaimedRun | None:
         """Let this process drive the run of a job; None if there is nothing to drive."""
-        held = "SELECT 1 FROM procrastinate_jobs WHERE id = %s AND status = 'doing' FOR SHARE"
 
         async def claim(connection: AsyncConnection) -> ClaimedRun | None:
-            if not await fetch_all(connection, held, (job,)):
-                return None  # it was given back meanwhile
             return await self._claim(connection, run_id, job)
 
         return await self._database.repeat(claim)
@@ -258,9 +265,7 @@ class RunQueue:
         return await self._database.write(claim)
 
     async def _claim(self, connection: AsyncConnection, run_id: str, job: int) -> ClaimedRun | None:
-        begun = "status = 'running' OR waiting_for IS NOT NULL"
-        sql = f"SELECT {begun}, is_given_back FROM runs WHERE run_id = %s AND {UNFINISHED} FOR UPDATE"
-        rows = await fetch_all(connection, sql, (run_id,))
+        rows = await fetch_all(connection, _LOCK_RUN, {"run": run_id, "job": job})
         if not rows:
             return None
         is_begun, is_given_back = rows[0]
@@ -268,10 +273,10 @@ class RunQueue:
         if is_taken_over:
             await connection.execute("SELECT nextval('take_overs')")
         values = {"own": self._database.process, "job": job, "begun": int(is_begun), "run": run_id}
-        ((has_moved, repeats, *row),) = await fetch_all(
+        ((has_moved, repeats, has_pending, *row),) = await fetch_all(
             connection, _CLAIM, {**values, "taken": is_taken_over}
         )
-        return ClaimedRun(make_run(*row), is_taken_over, has_moved, repeats)
+        return ClaimedRun(make_run(*row), is_taken_over, has_moved, repeats, has_pending)
 
     async def give_back(self, run_id: str) -> None:
         """Take note that this process gives a run back on purpose: who goes on with it takes nothing over."""
@@ -283,8 +288,12 @@ class RunQueue:
         run: RunRecord,
         change: RunChange,
         settle: Callable[[Sequence[InputRecord]], tuple[Mapping[str, str], Sequence[RunRecord]]],
+        *,
+        prunes: bool = False,
     ) -> RunRecord | None:
         """Store the end, or the pause, of a run, and give the next one of its thread a job.
+
+        `prunes` if the checkpoints of the thread are not needed any more (`CheckpointHistory.prune`).
 
         `settle` is given the inputs without a reply, and returns replies by their ids and the runs that
         follow. Returns None if the run was deleted. Raises `RunTakenOver`.
@@ -297,6 +306,8 @@ class RunQueue:
             ended = await change_run(connection, own, run.run_id, change)
             if ended is None:
                 return None
+            if prunes:
+                await prune_checkpoints(connection, run.thread_id)
             pending = [one for _, one in await _list_pending(connection, [run.run_id])]
             replies, following = settle(pending)
             await execute_many(connection, sql, [(reply, run.run_id, one) for one, reply in replies.items()])

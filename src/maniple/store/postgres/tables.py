@@ -20,6 +20,7 @@ from maniple.store.postgres.database import (
     execute_many,
     fetch_all,
     lock_thread,
+    lock_thread_of,
 )
 from maniple.store.postgres.processes import IS_ALIVE
 from maniple.store.protocols import RunChange
@@ -255,7 +256,9 @@ class PostgresRuns:
 
     async def change(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
         own = self._database.process
-        return await self._database.repeat(lambda connection: change_run(connection, own, run_id, changes))
+        return await self._database.repeat_statements(
+            lambda connection: change_run(connection, own, run_id, changes)
+        )
 
     async def adopt(self, run_id: str) -> RunRecord | None:
         sql = (
@@ -287,27 +290,26 @@ class PostgresRuns:
 
     async def start(self, run_id: str, **changes: Unpack[RunChange]) -> RunRecord | None:
         assignments, values = _assignments({**changes, "status": "running"})
-        own = f"run_id = %s AND process = %s AND {UNFINISHED}"
-        update = f"UPDATE runs SET {assignments} WHERE {own} RETURNING {RUN_COLUMNS}"
         other = (
-            "SELECT 1 FROM runs WHERE thread_id = %s AND process <> %s AND status = 'running' "
-            f"AND {IS_ALIVE} LIMIT 1"
+            "SELECT FROM runs WHERE runs.thread_id = own.thread_id AND runs.process <> own.process "
+            f"AND runs.status = 'running' AND {IS_ALIVE}"
+        )
+        update = (
+            f"UPDATE runs own SET {assignments} WHERE run_id = %s AND process = %s AND {UNFINISHED} "
+            f"AND NOT EXISTS ({other}) RETURNING {RUN_COLUMNS}"
         )
 
-        async def start(connection: AsyncConnection) -> list[Row]:
-            thread = await fetch_all(connection, "SELECT thread_id FROM runs WHERE run_id = %s", (run_id,))
-            if not thread:
-                return []
+        async def start(connection: AsyncConnection) -> RunRecord | None:
             # Of two processes that start at the same time the second sees the first.
-            await lock_thread(connection, thread[0][0])
-            if await fetch_all(connection, other, (thread[0][0], self._database.process)):
-                return []
-            started = await fetch_all(connection, update, (*values, run_id, self._database.process))
-            if started:
-                await inherit_sources(connection, run_id)
+            if not await lock_thread_of(connection, run_id):
+                return None
+            rows = await fetch_all(connection, update, (*values, run_id, self._database.process))
+            started = make_first(make_run, rows)
+            if started is not None:
+                await inherit_sources(connection, started)
             return started
 
-        return make_first(make_run, await self._database.repeat(start))
+        return await self._database.repeat(start)
 
     async def claim(self, run: RunRecord) -> RunRecord | None:
         # A process that beats again since the run was read keeps it.
@@ -394,20 +396,18 @@ async def add_inputs(connection: AsyncConnection, run_id: str, inputs: Iterable[
     await execute_many(connection, sql, [(*row, run_id) for row in rows])
 
 
-async def inherit_sources(connection: AsyncConnection, run_id: str) -> None:
+async def inherit_sources(connection: AsyncConnection, run: RunRecord) -> None:
     """Give a run without sources those of its thread's newest earlier run with any, and its findings."""
-    this = "SELECT thread_id, position FROM runs WHERE run_id = %s"
-    ((thread_id, position),) = await fetch_all(connection, this, (run_id,))
-    where, values = path_condition(await select_path(connection, thread_id))
+    where, values = path_condition(await select_path(connection, run.thread_id))
     sql = (
-        f"SELECT run_id FROM runs WHERE {where} AND position < %s "
+        f"SELECT run_id FROM runs WHERE {where} AND position < (SELECT position FROM runs WHERE run_id = %s) "
         "AND EXISTS (SELECT 1 FROM sources WHERE run_id = runs.run_id) "
         "AND NOT EXISTS (SELECT 1 FROM sources WHERE run_id = %s) ORDER BY position DESC LIMIT 1"
     )
-    found = await fetch_all(connection, sql, (*values, position, run_id))
+    found = await fetch_all(connection, sql, (*values, run.run_id, run.run_id))
     if not found:
         return
-    names = {"run": run_id, "earlier": found[0][0], "limit": MAX_FINDINGS}
+    names = {"run": run.run_id, "earlier": found[0][0], "limit": MAX_FINDINGS}
     copies = {
         "sources": "number, comparable, url, title, kind, retrieved_at, sha256, published, author, publisher",
         "source_aliases": "number, comparable, url, redirects",
