@@ -59,6 +59,15 @@ class Silent(Subtitles):
         while True:
             pass
 
+class Stubborn(Subtitles):
+    def lazy_load(self):
+        while True:
+            try:
+                while True:
+                    pass
+            except Exception:
+                pass
+
 class Broken(Subtitles):
     def lazy_load(self):
         raise KeyError("no\\nsubtitles" * 1_000)
@@ -167,6 +176,16 @@ async def test_a_loader_that_never_ends_is_stopped(
     monkeypatch.setattr("maniple.reading.fork_server._TIMEOUT_SECONDS", 0.5)
     with pytest.raises(UnreadableDocument, match="too long"):
         await fork_server.load(DocumentLoader(f"{module}:Silent"), b"", "a.srt")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("loader", "words"), [("Silent", "too long"), ("Stubborn", "memory or time")])
+async def test_a_loader_that_works_for_ever_is_ended_by_its_cpu_time(
+    fork_server: ForkServer, module: str, monkeypatch: pytest.MonkeyPatch, loader: str, words: str
+) -> None:
+    monkeypatch.setattr("maniple.reading.fork_server._TIMEOUT_SECONDS", 250)
+    with pytest.raises(UnreadableDocument, match=words):
+        await fork_server.load(DocumentLoader(f"{module}:{loader}"), b"", "a.srt")
 
 
 def test_an_endless_document_is_cut(module: str) -> None:

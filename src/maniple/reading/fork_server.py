@@ -20,7 +20,8 @@ from maniple.reading import MarkdownDocument, UnreadableDocument
 from maniple.reading.loaders import LOADER, DocumentLoader, DocumentLoaders, suffix_of
 from maniple.reading.rendering import RenderedPicture
 
-_TIMEOUT_SECONDS = 20
+_TIMEOUT_SECONDS = 60
+"""By the clock, for a reader that waits. One that works is ended by its CPU time, however busy the machine is."""
 _END_SECONDS = 5
 _CHUNK_BYTES = 1 << 16
 
@@ -45,7 +46,7 @@ class ForkServer:
         The reader's process has ended when this returns or raises.
 
         Raises:
-            UnreadableDocument: the document cannot be parsed in twenty seconds and 1 GB.
+            UnreadableDocument: the document cannot be parsed in twenty seconds of CPU and 1 GB.
         """
         return _parse_document(await self._ask({"kind": kind, "url": url, "charset": charset}, body))
 
@@ -53,7 +54,7 @@ class ForkServer:
         """Return a document called `name` as `loader` reads it; the file has only the suffix of the name.
 
         Raises:
-            UnreadableDocument: the loader fails, or takes more than twenty seconds and 1 GB.
+            UnreadableDocument: the loader fails, or takes more than twenty seconds of CPU, a minute or 1 GB.
         """
         folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="maniple-document-"))
         try:
@@ -68,7 +69,7 @@ class ForkServer:
         """Return a picture scaled for a model, or the page with this number (from 1) of a PDF.
 
         Raises:
-            UnreadableDocument: it cannot be decoded in twenty seconds and 1 GB.
+            UnreadableDocument: it cannot be decoded in twenty seconds of CPU and 1 GB.
         """
         answer = await self._ask({"kind": "render", "page": page}, body)
         return RenderedPicture(**{**answer, "content": base64.b64decode(answer["content"])})
@@ -150,7 +151,7 @@ async def _request(document: socket.socket, head: bytes, body: bytes) -> dict[st
     except TimeoutError:
         raise
     except (OSError, ValueError):
-        return {"error": "cannot be read; it may be damaged, or take too much memory"}
+        return {"error": "cannot be read; it may be damaged, or take too much memory or time"}
 
 
 async def _end_reader(lifeline: socket.socket) -> None:

@@ -22,7 +22,7 @@ import signal
 import socket
 import sys
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from maniple.reading import UnreadableDocument
 from maniple.reading.formats import read_document
@@ -33,6 +33,9 @@ RENDER = "render"
 """The `kind` of a request for a picture."""
 
 _MAX_MEMORY_BYTES = 1_000_000_000
+_MAX_CPU_SECONDS = 20
+_GRACE_SECONDS = 2
+"""Of CPU, for a library that cannot be interrupted; then the system kills the reader."""
 _PR_SET_PDEATHSIG = 1
 # What nearly every reader imports; together they take 0.5 s. Those that render a page import pypdfium2 (60
 # ms, 10 MB) themselves.
@@ -127,6 +130,8 @@ def _read(document: socket.socket, server_pid: int) -> None:
             return
     resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    signal.signal(signal.SIGXCPU, _take_too_long)
+    resource.setrlimit(resource.RLIMIT_CPU, (_MAX_CPU_SECONDS, _MAX_CPU_SECONDS + _GRACE_SECONDS))
     with document.makefile("rwb") as stream:
         head = json.loads(stream.readline())
         body = stream.read(head["bytes"])
@@ -137,6 +142,10 @@ def _read(document: socket.socket, server_pid: int) -> None:
         except MemoryError:
             answer = {"error": "takes too much memory to be read"}
         stream.write(json.dumps(answer).encode())
+
+
+def _take_too_long(number: int, frame: object) -> NoReturn:
+    raise UnreadableDocument("takes too long to be read")
 
 
 def _answer(head: dict[str, Any], body: bytes) -> dict[str, Any]:
