@@ -257,7 +257,7 @@ async def test_who_follows_a_run_gets_each_event_once_and_all_of_them_before_its
     monkeypatch.setattr(postgres, "_FOLLOW", postgres._FOLLOW.replace(f"LIMIT {FOLLOWED_ROWS}", "LIMIT 2"))
     monkeypatch.setattr(postgres, "FOLLOWED_ROWS", 2)
     run_id = await submitted(postgres_store, "t")
-    waiting = await queue.follow(run_id, 0)
+    (waiting,) = await queue.follow([(run_id, 0)])
     assert (waiting.events, waiting.has_more, waiting.is_unfinished) == ([], False, True)
     job, _ = await fetched(postgres_store)
     claimed = await queue.claim(run_id, job)
@@ -266,13 +266,12 @@ async def test_who_follows_a_run_gets_each_event_once_and_all_of_them_before_its
         await postgres_store.events.append([(run_id, stored[first : first + 3])])
     await queue.end(claimed.run, {"status": "completed"}, lambda pending: ({}, []))
     # From the middle of a group.
-    page = await queue.follow(run_id, 1)
+    asked = [(run_id, 1), ("no such run", 0), (run_id, 6)]
+    page, nobody, rest = await queue.follow(asked)
     assert ([one.number for one in page.events], page.has_more) == ([2, 3, 4, 5, 6], True)
-    page = await queue.follow(run_id, 6)
-    assert ([one.number for one in page.events], page.has_more, page.is_unfinished) == (
+    assert (nobody.events, nobody.has_more, nobody.is_unfinished) == ([], False, False)
+    assert ([one.number for one in rest.events], rest.has_more, rest.is_unfinished) == (
         [7, 8, 9],
         False,
         False,
     )
-    nobody = await queue.follow("no such run", 0)
-    assert (nobody.events, nobody.has_more, nobody.is_unfinished) == ([], False, False)

@@ -111,8 +111,11 @@ _Entry = tuple[RunEventLog, EventRecord]
 class Recorder:
     """Stores events of all runs in groups, before they are sent (`docs/wire.md`)."""
 
-    def __init__(self, events: EventTable, metrics: "Metrics | None" = None) -> None:
+    def __init__(
+        self, events: EventTable, metrics: "Metrics | None" = None, group_seconds: float = GROUP_SECONDS
+    ) -> None:
         self._events = events
+        self._group_seconds = group_seconds
         self._metrics = metrics
         self._waiting: list[_Entry] = []
         self._wanted = asyncio.Event()
@@ -150,7 +153,7 @@ class Recorder:
                 await self._wanted.wait()
                 await self._write_waiting()
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(GROUP_SECONDS):
+                    async with asyncio.timeout(self._group_seconds):
                         await self._urgent.wait()
         finally:
             await self._write_waiting()
@@ -211,13 +214,17 @@ async def newest_number(events: EventTable, run_id: str) -> int:
 
 @asynccontextmanager
 async def open_recorder(
-    events: EventTable, metrics: "Metrics | None" = None, *, limit: WaitLimit | None = None
+    events: EventTable,
+    metrics: "Metrics | None" = None,
+    *,
+    limit: WaitLimit | None = None,
+    group_seconds: float = GROUP_SECONDS,
 ) -> AsyncGenerator[Recorder]:
     """Open a recorder; on leaving, all added events are written.
 
     While the store is away, they wait up to `limit`; without one, they are lost after a few seconds.
     """
-    recorder = Recorder(events, metrics)
+    recorder = Recorder(events, metrics, group_seconds)
     with waiting(StoreWait(limit or WaitLimit(0))):
         writing = asyncio.create_task(recorder.write(), name="recorder")
     try:

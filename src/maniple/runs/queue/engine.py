@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 from uuid import uuid4
 
 from maniple.errors import ManipleError, RunTakenOver
@@ -17,6 +17,7 @@ from maniple.runs.engine import NothingToRetry, RunNotWaiting, RunNotWorking, Su
 from maniple.runs.event_log import newest_number
 from maniple.runs.queue.bells import RunBells
 from maniple.runs.queue.commands import CommandSender
+from maniple.runs.queue.following import RunFollower
 from maniple.runs.recovery import continue_or_fail
 from maniple.runs.request import AcceptedRun, RunRequest
 from maniple.runs.run_tasks import RunTasks
@@ -31,14 +32,12 @@ from maniple.scope.inbox import Inbox
 from maniple.scope.inputs import Cancel, Message, PlanChange, ReceivedInput
 from maniple.store import EventRecord, RunRecord, Thread
 from maniple.store.postgres.queue import QueueLimits, Refusal, RunQueue
-from maniple.store.waiting import StoreWait, waiting
 
 END_SECONDS = 15.0
 """How long a request waits for the end of a run that it cancels: also for one whose process has died."""
 LOOK_SECONDS = 1.0
 _NEWEST_RUNS = 20
 _OTHER_PROGRAM = "Another program works on this thread. Wait until it has ended."
-T = TypeVar("T")
 
 
 class QueueEngine:
@@ -57,6 +56,7 @@ class QueueEngine:
         self._store = tasks.store
         self._queue = queue
         self._bells = bells
+        self._follower = RunFollower(queue, tasks.driver.store_limit)
         self._commands = CommandSender(tasks, queue, bells)
         self._waiting = WaitingMessages(tasks)
         self._suggester = QuestionSuggester(tasks)
@@ -133,18 +133,13 @@ class QueueEngine:
         number, may_go_on = max(after, 0), True
         while may_go_on:
             rung = self._bells.rung(run_id)
-            page = await self._patiently(self._queue.follow(run_id, number))
+            page = await self._follower.read(run_id, number)
             if page.events:
                 yield page.events
                 number = page.events[-1].number
             may_go_on = page.has_more or page.is_unfinished
             if page.is_unfinished and not page.has_more:
                 await asyncio.wait({rung}, timeout=LOOK_SECONDS)
-
-    async def _patiently(self, reading: Awaitable[T]) -> T:
-        """Return what is read as soon as the store answers: who follows a run waits as the run does."""
-        with waiting(StoreWait(self.tasks.driver.store_limit)):
-            return await reading
 
     def waits_for_store(self, run_id: str) -> bool:
         """Return whether nothing of a run can be read or stored now (see `Engine`)."""

@@ -30,6 +30,8 @@ from maniple.types import EngineRole
 if TYPE_CHECKING:
     from maniple.telemetry.queue_metrics import QueueMetrics
 
+GROUP_SECONDS = 0.02
+"""The pause between two groups of events: longer than for a file, since each is a transaction and a bell."""
 MEASURE_SECONDS = 5.0
 """The interval between two readings of the queue for the metrics."""
 
@@ -83,7 +85,7 @@ async def open_queue(
     queue, bells = RunQueue(database), RunBells(database)
     async with AsyncExitStack() as stack:
         limit = WaitLimit(config.outage_seconds)
-        recorder = open_recorder(store.events, telemetry.metrics, limit=limit)
+        recorder = open_recorder(store.events, telemetry.metrics, limit=limit, group_seconds=GROUP_SECONDS)
         recorder = await stack.enter_async_context(recorder)
         teams = Teams(team)
         services = RunServices(teams, store, recorder, config, telemetry)

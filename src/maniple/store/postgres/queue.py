@@ -25,8 +25,8 @@ from maniple.types import RunState
 CHANNEL = "maniple_events"
 """The channel on which runs ring: `run_id` and the newest event, or `input`, `reply` or `status`."""
 QUEUE, TASK = "runs.1", "maniple.drive"
-FOLLOWED_ROWS = 1_000
-"""How many groups of events are read at once for who follows a run."""
+FOLLOWED_ROWS = 500
+"""How many groups of events of a run are read at once for who follows it."""
 Refusal = Literal["full", "owner_full", "busy", "changed"]
 """Why nothing was stored: too many runs, too many of the owner, a run on the thread, or another status."""
 _DRIVEN = f"runs.job IS NOT NULL AND {IS_ALIVE}"
@@ -52,10 +52,12 @@ SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 """
 # One statement, so that all events of a run that has ended are in what is read with its status.
 _FOLLOW = f"""
-SELECT runs.{UNFINISHED}, page.first, page.body FROM runs LEFT JOIN LATERAL (
-    SELECT first, last, body FROM events WHERE events.run_id = runs.run_id AND last > %(after)s
-    ORDER BY last LIMIT {FOLLOWED_ROWS}) page ON true
-    WHERE runs.run_id = %(run)s ORDER BY page.last
+SELECT asked.place, runs.{UNFINISHED}, page.first, page.body
+    FROM unnest(%s::text[], %s::bigint[]) WITH ORDINALITY asked (run_id, after, place)
+    JOIN runs ON runs.run_id = asked.run_id LEFT JOIN LATERAL (
+        SELECT first, last, body FROM events WHERE events.run_id = asked.run_id AND last > asked.after
+        ORDER BY last LIMIT {FOLLOWED_ROWS}) page ON true
+    ORDER BY asked.place, page.last
 """
 # Runs whose job was lost: the oldest of a thread that has no job at all.
 _LOST = f"""
@@ -105,6 +107,10 @@ UPDATE runs SET tag = greatest(0, (SELECT max(tag) FROM runs WHERE status = 'run
     1 + (SELECT max(tag) FROM runs WHERE owner = %(owner)s AND {UNFINISHED} AND run_id <> %(run)s))
     WHERE run_id = %(run)s
 """
+
+
+_FollowedRow = tuple[bool, int | None, str]
+"""Whether a run is unfinished, and the first number and the text of a group of events, None without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,17 +359,13 @@ class RunQueue:
 
         return await self._database.repeat(sweep)
 
-    async def follow(self, run_id: str, after: int) -> FollowedPage:
-        """Return the next events of a run after number `after`, and whether others may come."""
-        rows = await self._database.fetch(_FOLLOW, {"run": run_id, "after": after})
-        events = [
-            record
-            for _, first, body in rows
-            if first is not None
-            for record in split_batch(run_id, first, body)
-            if record.number > after
-        ]
-        return FollowedPage(events, len(rows) == FOLLOWED_ROWS, bool(rows and rows[0][0]))
+    async def follow(self, asked: Sequence[tuple[str, int]]) -> list[FollowedPage]:
+        """Return for each run, and a number, the events after that number, and whether others may come."""
+        columns = [[run_id for run_id, _ in asked], [after for _, after in asked]]
+        found: list[list[_FollowedRow]] = [[] for _ in asked]
+        for place, is_unfinished, first, body in await self._database.fetch(_FOLLOW, columns):
+            found[int(place) - 1].append((is_unfinished, first, body))
+        return [_make_page(*one, rows) for one, rows in zip(asked, found, strict=True)]
 
     async def list_stuck(self, seconds: float, limit: int = 100) -> list[RunRecord]:
         """Return the runs that began in a process which is dead, or have waited for so long, oldest first."""
@@ -378,6 +380,18 @@ class RunQueue:
 async def defer_next(connection: AsyncConnection, thread_id: str, *, may_be_driven: bool = True) -> None:
     """Give the oldest unfinished run of a thread a job unless it has one. The caller locks the thread."""
     await fetch_all(connection, "SELECT defer_next(%s, %s)", (thread_id, may_be_driven))
+
+
+def _make_page(run_id: str, after: int, rows: Sequence[_FollowedRow]) -> FollowedPage:
+    """Return the events of a run after a number, from the rows of its groups."""
+    events = [
+        record
+        for _, first, body in rows
+        if first is not None
+        for record in split_batch(run_id, first, body)
+        if record.number > after
+    ]
+    return FollowedPage(events, len(rows) == FOLLOWED_ROWS, bool(rows and rows[0][0]))
 
 
 async def _find(connection: AsyncConnection, run: RunRecord) -> RunRecord | None:
