@@ -10,6 +10,7 @@ from maniple.agents.browsing import BrowserWorker, BrowsingResources
 from maniple.agents.claim_judge import JudgeChoice
 from maniple.agents.compact import CompactBrowser as PageReading
 from maniple.agents.compact import CompactCoder, CompactReporter, CompactResearcher
+from maniple.agents.middleware.client_tools import ClientTools
 from maniple.agents.middleware.item_pictures import ItemPictureReader, ItemPictures
 from maniple.agents.middleware.limits import StepLimits
 from maniple.agents.middleware.text_tools import TruncationNotes
@@ -30,6 +31,8 @@ from maniple.tools.items import READ_ITEM, StoredResults
 from maniple.tools.web_pictures import WebPictures
 from maniple.types import ProfileName, Worker
 
+_NO_CLIENT_TOOLS = ("browser", "reporter")
+"""The workers that cannot call the functions of a run's client."""
 BuildWorker = Callable[[Role, BaseChatModel, Offer, TeamSettings], Agent | None]
 
 
@@ -119,13 +122,19 @@ def _build_standard(role: Role, model: BaseChatModel, offer: Offer, settings: Te
             settings.max_model_calls_per_step, settings.max_tool_calls_per_step, settings.tool_timeout_seconds
         ),
         middleware=_middleware(context, offer),
-        offered=[*([dynamic] if dynamic else []), *_tool_filters(context, offer)],
+        offered=[
+            *([dynamic] if dynamic else []),
+            *([] if name in _NO_CLIENT_TOOLS else [ClientTools()]),
+            *_tool_filters(context, offer),
+        ],
     )
     browsing = offer.service(BrowsingResources)
     if browsing is not None and context.has_tool("browser_use"):
         agent = replace(agent, find_outage=browsing.find_outage)  # as `browser_middleware` does
     # The coder's prompt depends on the sandbox's tools, not on additional ones.
-    return replace(agent, has_tools=bool(offer.tools_of(name))) if name == "coder" else agent
+    if name != "coder":
+        return agent
+    return replace(agent, has_tools=bool(offer.tools_of(name)), counts_client_tools=False)
 
 
 def _bound(tool: BaseTool, offer: Offer, context: WorkerContext) -> BaseTool:

@@ -20,6 +20,7 @@ from maniple.agents.middleware.call_order import (
     limit_concurrency,
     preserve_call_order,
 )
+from maniple.agents.middleware.client_tools import ClientTools
 from maniple.agents.middleware.context_window import ContextCompaction, fit_messages
 from maniple.agents.middleware.continuation import register_calls
 from maniple.agents.middleware.empty_answers import EmptyAnswers
@@ -59,6 +60,7 @@ from maniple.agents.task import (
 from maniple.llms import broke_off
 from maniple.llms.context_windows import room_of
 from maniple.text import without_thoughts
+from maniple.tools.client_tools import offered_client_tools
 from maniple.tools.item_search import SEARCH_ITEMS
 from maniple.tools.web import WEB_SEARCH
 
@@ -114,6 +116,8 @@ class ReactAgent:
     model: BaseChatModel
     tool_names: frozenset[str] = frozenset()
     """The names of its tools that do not change while the program runs."""
+    counts_client_tools: bool = False
+    """Whether the functions of a run's client, which it may call, are tools for its prompt."""
     find_outage: Callable[[], Awaitable[str]] | None = None
     """For an agent whose web search is hidden while it does not answer: why it does not now, "" if it does.
     """
@@ -138,8 +142,9 @@ class ReactAgent:
 
     def _messages(self, task: Task, names: Collection[str] = ()) -> list[BaseMessage]:
         searches = SEARCH_ITEMS in names
+        has_tools = self.has_tools or (self.counts_client_tools and bool(offered_client_tools()))
         prompt = self.role.instructions(
-            names, tools=self.has_tools, team=task.team, locale=task.locale, language=task.locale
+            names, tools=has_tools, team=task.team, locale=task.locale, language=task.locale
         )
         if task.conversation:
             recent = fit_messages(task.conversation, int(CONVERSATION_SHARE * self.room))
@@ -178,7 +183,9 @@ def build_react_agent(
         offered=offered,
     )
     has_tools = bool(tools) or any(isinstance(one, DynamicTools) for one in offered)
-    return ReactAgent(role, has_tools, graph, model, frozenset(tool.name for tool in tools))
+    counts_client_tools = any(isinstance(one, ClientTools) for one in offered)
+    names = frozenset(tool.name for tool in tools)
+    return ReactAgent(role, has_tools, graph, model, names, counts_client_tools)
 
 
 def build_react_graph(

@@ -10,6 +10,7 @@ from langchain_core.messages import BaseMessage
 
 from maniple.agents.step_state import enter_step_state, step_state
 from maniple.prompts import render
+from maniple.scope.client_tools import ClientTool
 from maniple.scope.inputs import SKIPPED
 from maniple.text import fix_surrogates, join_title, shorten
 from maniple.tools.items import Item, ThreadItems
@@ -38,7 +39,9 @@ _OPEN: tuple[StepStatus, ...] = ("not_started", "in_progress", "blocked")
 NEEDS_CHARACTERS = 600
 SENTENCE_ENDS = ".!?…。！？"
 _LIST_MARK = re.compile(r"^[ \t]*(?:[-*+•]|\d{1,2}[.)])[ \t]+")
-_MARK = re.compile(r"</?\s*caller\b[^>]*>?", re.IGNORECASE)
+FUNCTION_CHARACTERS = 200
+"""How much of the description of a client's function is shown to those who do not call it."""
+_MARK = re.compile(r"</?\s*(?:caller|functions)\b[^>]*>?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -438,6 +441,20 @@ def format_caller(caller: str, limit: int = CALLER_CHARACTERS) -> str:
 def format_files(files: Sequence[str]) -> str:
     """Return the user's files as an addition to a prompt; "" if there are none."""
     return "\n\n" + render("files", files=files) if files else ""
+
+
+def format_client_tools(tools: Sequence[ClientTool]) -> str:
+    """Return the functions of the user's client as an addition to a prompt, one line each; "" for none."""
+    if not tools:
+        return ""
+    lines = [
+        {
+            "name": one.name,
+            "text": shorten(" ".join(_MARK.sub("", one.description).split()), FUNCTION_CHARACTERS),
+        }
+        for one in tools
+    ]
+    return "\n\n" + render("client_tools", functions=lines)
 
 
 def format_lost_pictures(notes: Sequence[str]) -> str:

@@ -32,6 +32,8 @@ STATUS_BY_CODE = {
     "thread_busy": 409,
     "thread_exists": 409,
     "not_waiting": 409,
+    "calls_waiting": 409,
+    "unknown_call": 404,
     "not_working": 409,
     "nothing_to_retry": 409,
     "branch_point_gone": 409,

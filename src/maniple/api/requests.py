@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal, cast
 
 from fastapi import Query
@@ -24,7 +25,14 @@ from maniple.errors import ManipleError, UnconfiguredModel
 from maniple.graph import RunOptions
 from maniple.runs import DoubleTexting, RunRequest
 from maniple.scope.budget import Budget
+from maniple.scope.client_tools import (
+    MAX_CLIENT_TOOLS,
+    MAX_DESCRIPTION_CHARACTERS,
+    InvalidClientTool,
+    read_client_tools,
+)
 from maniple.scope.inputs import ChangeAction, PlanChange
+from maniple.service.client_tools import accept_client_tools
 from maniple.service.views import ThreadId
 from maniple.text import fix_surrogates, shorten
 from maniple.types import GENERAL, WORKERS, Depth, Effort, ReportStyle, Worker
@@ -220,7 +228,39 @@ class TeamRequest(BaseModel):
         return self.budget.as_budget() if self.budget else Budget()
 
 
-RUN_OPTIONS = tuple(name for name in TeamRequest.model_fields if name not in ("debug", "multitask_strategy"))
+class ClientToolIn(BaseModel):
+    """A function that the client runs itself when a member of the team calls it."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
+    description: str = Field(default="", max_length=MAX_DESCRIPTION_CHARACTERS)
+    parameters: dict[str, Any] = Field(
+        default_factory=dict[str, Any], description="The JSON Schema of its arguments, an object; {}: none."
+    )
+
+
+class ClientRequest(TeamRequest):
+    """The fields of requests whose client can run functions of its own."""
+
+    client_tools: Annotated[list[ClientToolIn], Field(max_length=MAX_CLIENT_TOOLS)] | None = Field(
+        default=None,
+        description="Functions that the client runs itself. A call pauses the run with a question whose "
+        "payload has `client_call` (`id`, `name`, `arguments`); the answer is the result.",
+    )
+
+    def described_tools(self) -> list[dict[str, Any]]:
+        """Return the functions as mappings; not checked."""
+        return fix_surrogates([one.model_dump() for one in self.client_tools or ()])
+
+    def _request(
+        self, messages: Sequence[BaseMessage], thread_id: str | None, owner: str, budget: Budget
+    ) -> RunRequest:
+        asked = super()._request(messages, thread_id, owner, budget)
+        return replace(asked, client_tools=read_client_tools(self.described_tools()))
+
+
+RUN_OPTIONS = tuple(
+    name for name in ClientRequest.model_fields if name not in ("debug", "multitask_strategy")
+)
 """The fields that are options of a new run."""
 
 
@@ -232,7 +272,7 @@ class NewRunOptions(TeamRequest):
         return self._request([HumanMessage("")], None, owner, budget)
 
 
-class ChatRequest(TeamRequest):
+class ChatRequest(ClientRequest):
     """The body of `POST /api/chat/stream`."""
 
     model_config = ConfigDict(
@@ -255,7 +295,7 @@ class ChatRequest(TeamRequest):
         return self._request(messages, thread_id, owner, budget)
 
 
-class RunCreate(TeamRequest):
+class RunCreate(ClientRequest):
     """The body of `POST /api/threads/{thread_id}/runs`: `messages`, or `input` as one message of the user."""
 
     model_config = ConfigDict(
@@ -411,7 +451,7 @@ def check_sole_agent(name: str | None, alone: Iterable[Worker]) -> None:
 
 
 def check_choices(ask: TeamRequest, runtime: Runtime) -> None:
-    """Raise the error of members, an agent or a model that a request names and the service does not have.
+    """Raise the error of members, an agent, a model or functions that a request names in vain.
 
     That is a `RequestValidationError`, or `UnconfiguredModel`.
     """
@@ -419,6 +459,12 @@ def check_choices(ask: TeamRequest, runtime: Runtime) -> None:
     check_sole_agent(ask.agent, runtime.alone)
     if ask.model and ask.model not in (known := runtime.models.names):
         raise UnconfiguredModel(shorten(fix_surrogates(ask.model), _SHOWN_CHARACTERS), known)
+    if isinstance(ask, ClientRequest) and ask.client_tools:
+        try:
+            accept_client_tools(ask.described_tools(), runtime, ask.model or "")
+        except InvalidClientTool as error:
+            place = ".".join(filter(None, ("client_tools", error.place)))
+            _refuse("value_error", "client_tools", f"Value error, {place}: {error}", None)
 
 
 def _refuse(kind: str, field: str, words: str, given: Any) -> None:

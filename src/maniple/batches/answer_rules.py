@@ -5,13 +5,10 @@ import re
 from typing import Any
 
 import re2
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, best_match
 from pydantic import BaseModel, ConfigDict, Field
-from referencing import Registry
-from referencing.exceptions import Unresolvable
 
 from maniple.errors import ManipleError
+from maniple.json_schemas import SchemaNotApplicable, find_misfit, find_schema_mistake
 from maniple.text import shorten
 
 _FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n```\s*", re.DOTALL)
@@ -42,11 +39,8 @@ class AnswerRule(BaseModel):
             re2.compile(self.pattern)
         except re2.error as error:
             raise InvalidBatch(f"The pattern is no regular expression of RE2: {error}.") from error
-        if self.json_schema is not None:
-            try:
-                Draft202012Validator.check_schema(self.json_schema)
-            except SchemaError as error:
-                raise InvalidBatch(f"The JSON schema is invalid: {error.message}.") from error
+        if self.json_schema is not None and (mistake := find_schema_mistake(self.json_schema)):
+            raise InvalidBatch(f"The JSON schema is invalid: {mistake}.")
 
     def find_fault(self, answer: str) -> str:
         """Return why an answer is not accepted; "" if it is. May take a while for a large answer."""
@@ -62,12 +56,7 @@ class AnswerRule(BaseModel):
             value = json.loads(fenced[1] if fenced else answer)
         except (ValueError, RecursionError) as error:
             return f"The answer is no JSON: {shorten(str(error), _SHOWN_CHARACTERS)}."
-        # The empty registry: no address in a schema is fetched.
-        validator = Draft202012Validator(self.json_schema or False, registry=Registry())
-        if self.json_schema is True:
-            return ""
         try:
-            fault = best_match(validator.iter_errors(value))
-        except (Unresolvable, RecursionError) as error:
-            return f"The JSON schema cannot be applied: {shorten(str(error), _SHOWN_CHARACTERS)}."
-        return "" if fault is None else f"{fault.json_path}: {shorten(fault.message, _SHOWN_CHARACTERS)}"
+            return find_misfit(self.json_schema or False, value)
+        except SchemaNotApplicable as error:
+            return f"The JSON schema cannot be applied: {error}."

@@ -177,6 +177,7 @@ class RunDriver:
                 stopped_work=stopped.shown(),
                 begun_at=stopped.begun_at,
                 effortless_models=active.effortless_models,
+                client_tools=request.client_tools,
             ),
             callbacks=[*self.services.telemetry.callbacks(record.run_id, record.thread_id), wait],
             control=active.control,

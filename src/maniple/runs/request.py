@@ -12,6 +12,7 @@ from maniple.graph import RunOptions
 from maniple.redaction import Redactor
 from maniple.runs.stored_json import redact_json
 from maniple.scope.budget import Budget
+from maniple.scope.client_tools import ClientTool
 from maniple.store import RunRecord
 
 DoubleTexting = Literal["reject", "enqueue", "interrupt", "rollback", "steer"]
@@ -52,6 +53,8 @@ class RunRequest:
     """
     model: str = ""
     """The name of the configured model that does the work of the basic one; "": the basic one itself."""
+    client_tools: Sequence[ClientTool] = ()
+    """The functions that the client runs itself when a member calls them (`scope.client_tools`)."""
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
     """What a client of another protocol wrote on the run, as JSON values; the team does not see it."""
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from maniple.evidence import Evidence
     from maniple.scope.answers import Asker
+    from maniple.scope.client_tools import ClientTool
     from maniple.scope.inputs import EndedRun
     from maniple.scope.schedules import RunSchedules
     from maniple.store.protocols import ToolCallLedger
@@ -75,6 +76,8 @@ class RunScope:
 
     None where runs are not stored.
     """
+    client_tools: Sequence[ClientTool] = ()
+    """The functions that the client runs when a member calls them."""
     schedules: RunSchedules | None = None
     """Makes schedules for the owner of the run; None where nothing starts their runs."""
     stopped_work: Mapping[int, Sequence[str]] = field(default_factory=dict[int, Sequence[str]], compare=False)

@@ -41,6 +41,7 @@ from maniple.agents.task import (
     COMPACT_CALLER_CHARACTERS,
     append_files,
     format_caller,
+    format_client_tools,
     format_files,
     format_lost_pictures,
 )
@@ -72,6 +73,7 @@ from maniple.scope.run_scope import current_meter, run_scope
 from maniple.scope.schedules import RunSchedules, ScheduleWish
 from maniple.search import SearchProvider, find_outage
 from maniple.text import without_thoughts
+from maniple.tools.client_tools import offered_client_tools
 from maniple.tools.files import NamedFiles
 from maniple.tools.interaction import answer_text
 from maniple.tools.web import find_address
@@ -270,6 +272,7 @@ class CoordinatorNode:
         private = private_of(state)
         addition = format_caller(caller_of(state)) + format_files(private.get("files") or ())
         addition += format_lost_pictures(private.get("lost_pictures") or ())
+        addition += format_client_tools(offered_client_tools())
         decided = [HumanMessage(text) for text in [format_decided_turns(state)] if text]
         return [SystemMessage(prompt + addition), *decided, *conversation_of(state)]
 

@@ -23,6 +23,7 @@ from maniple.agents.task import (
     COMPACT_CALLER_CHARACTERS,
     append_files,
     format_caller,
+    format_client_tools,
     format_files,
     format_lost_pictures,
 )
@@ -65,6 +66,7 @@ from maniple.prompts import find_copied, read_examples, render
 from maniple.scope.run_scope import current_meter, run_scope
 from maniple.search import SearchProvider
 from maniple.text import without_thoughts
+from maniple.tools.client_tools import offered_client_tools
 from maniple.tools.evidence import cited, current_evidence
 from maniple.tools.items import ThreadItems
 from maniple.tools.web import find_address
@@ -272,6 +274,7 @@ class PlannerNode:
             + format_caller(caller_of(state))
             + format_files(private.get("files") or ())
             + format_lost_pictures(private.get("lost_pictures") or ())
+            + format_client_tools(offered_client_tools())
         )
         return [system, *_messages_of(format_decided_turns(state)), *conversation_of(state)]
 

@@ -1,0 +1,93 @@
+"""JSON Schemas (Draft 2020-12) that others write: whether one is valid, and what a value lacks by it."""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import partial
+from importlib import import_module
+from typing import Any, cast
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, ValidationError, best_match
+from jsonschema.validators import extend
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from maniple.text import shorten
+
+MAX_REFERENCES = 1_000
+"""How many references are followed for one value of a client: they can double at each level."""
+_SHOWN_CHARACTERS = 200
+_SLOW_KEYWORD = '"patternProperties"'
+"""It is checked with Python's regular expressions, which can take exponential time."""
+
+
+class SchemaNotApplicable(Exception):
+    """A schema cannot be applied to a value; the message says why."""
+
+
+def find_schema_mistake(schema: Any) -> str:
+    """Return why `schema` is no JSON Schema; "" if it is one."""
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        return shorten(error.message, _SHOWN_CHARACTERS)
+    except RecursionError:
+        return "it is nested too deeply"
+    return ""
+
+
+def find_misfit(schema: Mapping[str, Any] | bool, value: Any) -> str:
+    """Return where and why a value does not fit a valid schema; "" if it fits. May take long.
+
+    Raises:
+        SchemaNotApplicable: a reference in it leads nowhere; no address is fetched.
+    """
+    return "" if schema is True else _find_misfit(Draft202012Validator, schema, value)
+
+
+def find_client_misfit(schema: Mapping[str, Any], value: Any) -> str:
+    """Return what `find_misfit` does, in bounded time. Patterns that RE2 does not know match everything.
+
+    Raises:
+        SchemaNotApplicable: also for `patternProperties`, and for more than `MAX_REFERENCES` references.
+    """
+    if _SLOW_KEYWORD in json.dumps(schema):
+        raise SchemaNotApplicable("patternProperties are not checked")
+    return _find_misfit(_make_bounded_class(), schema, value)
+
+
+def _find_misfit(validator_class: Any, schema: Mapping[str, Any] | bool, value: Any) -> str:
+    # The empty registry: no address in a schema is fetched.
+    validator = validator_class(schema, registry=Registry())
+    try:
+        fault = best_match(validator.iter_errors(value))
+    except (Unresolvable, RecursionError) as error:
+        raise SchemaNotApplicable(shorten(str(error), _SHOWN_CHARACTERS)) from error
+    return "" if fault is None else f"{fault.json_path}: {shorten(fault.message, _SHOWN_CHARACTERS)}"
+
+
+def _make_bounded_class() -> Any:
+    """Return a class of validators that counts references and searches with RE2, in linear time."""
+    re2: Any = import_module("re2")  # it has no types
+    options = re2.Options()
+    options.log_errors = False
+    rules, followed = cast("Mapping[str, Any]", Draft202012Validator.VALIDATORS), 0
+
+    def follow(keyword: str, *args: Any) -> Any:
+        nonlocal followed
+        followed += 1
+        if followed > MAX_REFERENCES:
+            raise SchemaNotApplicable(f"more than {MAX_REFERENCES} references would be followed")
+        return rules[keyword](*args)
+
+    def match(validator: Any, pattern: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+        del validator, schema
+        try:
+            is_found = not isinstance(instance, str) or re2.compile(pattern, options).search(instance)
+        except re2.error:
+            return
+        if not is_found:
+            yield ValidationError(f"{instance!r} does not match {pattern!r}")
+
+    references = {keyword: partial(follow, keyword) for keyword in ("$ref", "$dynamicRef")}
+    return extend(Draft202012Validator, {**references, "pattern": match})

@@ -1,0 +1,134 @@
+"""Functions of clients: which of them a team can be given, and the results of their calls."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from maniple.agents.profiles import profile_of
+from maniple.app import Runtime
+from maniple.config.mcp_settings import prefix_of
+from maniple.errors import ManipleError
+from maniple.events import RunInterrupted, StepInterrupted, event_of
+from maniple.graph.handoff import HANDOFF
+from maniple.runs import AcceptedRun, NotFound
+from maniple.runs.stored_inputs import read_inputs
+from maniple.scope.client_tools import (
+    ClientCall,
+    ClientTool,
+    InvalidClientTool,
+    check_free_names,
+    read_client_tools,
+    run_of_call,
+)
+from maniple.scope.inputs import Resume, Retry, StepAnswer
+from maniple.service.opening import Service
+from maniple.service.views import read_interrupts
+from maniple.store import RunRecord, Store, read_event_pages
+from maniple.text import shorten
+from maniple.tools.registry import TOOLS
+
+_RESERVED = (HANDOFF, "ask_user", "schedule_run")
+"""The tools of the coordinator."""
+_SHOWN_CHARACTERS = 120
+
+
+class UnknownCall(ManipleError):
+    """A result is that of no call of the client's runs."""
+
+    code = "unknown_call"
+
+
+class CallsWaiting(ManipleError):
+    """A new message cannot be taken before the results of calls are sent."""
+
+    code = "calls_waiting"
+
+
+def accept_client_tools(
+    given: Sequence[Mapping[str, Any]], runtime: Runtime, model: str = ""
+) -> tuple[ClientTool, ...]:
+    """Return the functions that a request describes, for a run with the basic model or with `model`.
+
+    Raises `InvalidClientTool` and, for a model that is not configured, `UnconfiguredModel`.
+    """
+    tools = read_client_tools(given)
+    if not tools:
+        return ()
+    models = runtime.models.with_basic(model) if model else runtime.models
+    if profile_of(models.get("basic")).name == "compact":
+        raise InvalidClientTool(
+            "", "The team's model is too small to call functions. Configure a larger one."
+        )
+    taken = {*TOOLS.names, *runtime.settings.own_tool_names, *runtime.offer.tool_names, *_RESERVED}
+    check_free_names(tools, taken, [prefix_of(one) for one in runtime.settings.mcp.servers])
+    return tools
+
+
+async def read_waiting_calls(store: Store, run: RunRecord) -> list[ClientCall]:
+    """Return the calls that an interrupted run waits for, in their order; none for any other run."""
+    calls = (ClientCall.of(one.payload) for one in await read_interrupts(store, run))
+    return [one for one in calls if one is not None]
+
+
+async def refuse_new_message(store: Store, thread_id: str, owner: str) -> None:
+    """Raise `CallsWaiting` if a run of the thread waits for results of calls: a message is none of them."""
+    for run in await store.runs.list_interrupted(thread_id):
+        if run.owner == owner and (calls := await read_waiting_calls(store, run)):
+            named = ", ".join(f"{one.call_id} ({one.name})" for one in calls)
+            raise CallsWaiting(f"The conversation waits for the results of {named}. Send these first.")
+
+
+async def send_results(service: Service, owner: str, results: Mapping[str, Any]) -> AcceptedRun:
+    """Continue the run that waits for calls with their results, by the ids of the calls.
+
+    Results that it has already are not taken again, so that a request can be repeated. The events of the
+    result are those since the run went on with the last of them. Raises `UnknownCall` and as `Engine.resume`.
+    """
+    run_ids = {run_of_call(one) for one in results}
+    run_id = run_ids.pop() if len(run_ids) == 1 else None
+    if run_id is None:
+        raise _make_unknown(results)
+    try:
+        run = await service.engine.status(run_id, owner)
+    except NotFound as error:
+        raise _make_unknown(results) from error
+    asked = await _read_asked(service.store, run_id)
+    if unknown := [one for one in results if one not in asked]:
+        raise _make_unknown(unknown)
+    answered = {question for question, _ in await _read_answers(service.store, run_id)}
+    for call_id, result in results.items():
+        if asked[call_id] not in answered:
+            accepted = await service.engine.resume(run_id, result, interrupt_id=asked[call_id], owner=owner)
+            run = accepted.run
+    ours = {asked[one] for one in results}
+    after = [after for question, after in await _read_answers(service.store, run_id) if question in ours]
+    return AcceptedRun(run, after[-1])
+
+
+async def _read_asked(store: Store, run_id: str) -> dict[str, str]:
+    """Return the ids of a run's questions with which the client was asked, by those of the calls."""
+    asked: dict[str, str] = {}
+    types = {RunInterrupted.type, StepInterrupted.type}
+    async for page in read_event_pages(store.events, run_id, types=types):
+        for event in map(event_of, page):
+            if isinstance(event, RunInterrupted) and (call := ClientCall.of(event.payload)):
+                asked[call.call_id] = event.interrupt_id
+    return asked
+
+
+async def _read_answers(store: Store, run_id: str) -> list[tuple[str, int]]:
+    """Return the questions of a run that were answered, each with the event before the segment of then."""
+    answers, after = list[tuple[str, int]](), 0
+    for one in await read_inputs(store.inputs, run_id):
+        if isinstance(one.content, Resume | Retry):
+            after = one.content.after
+        if isinstance(one.content, Resume | StepAnswer):
+            answers.append((one.content.interrupt_id, after))
+    return answers
+
+
+def _make_unknown(call_ids: Mapping[str, Any] | Sequence[str]) -> UnknownCall:
+    named = shorten(", ".join(call_ids), _SHOWN_CHARACTERS)
+    return UnknownCall(
+        f"No run waits for results of {named}. Send each result with the id of its call, and the "
+        "results of one answer together."
+    )

@@ -1,0 +1,42 @@
+"""Schemas that others write are applied in bounded time, and fetch nothing."""
+
+import pytest
+
+from maniple.json_schemas import SchemaNotApplicable, find_client_misfit, find_misfit, find_schema_mistake
+
+NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+@pytest.mark.parametrize("find", [find_misfit, find_client_misfit])
+def test_a_misfit_names_its_place(find):
+    assert find(NUMBER, {"n": 1}) == ""
+    assert find(NUMBER, {"n": "1"}).startswith("$.n: ")
+    assert find({"$ref": "#/$defs/n", "$defs": {"n": NUMBER}}, {})
+
+
+def test_a_schema_that_is_none_is_known():
+    assert find_schema_mistake(NUMBER) == ""
+    assert "text" in find_schema_mistake({"type": "text"})
+    assert find_schema_mistake([])
+
+
+def test_a_pattern_of_a_client_takes_linear_time_and_one_that_is_unknown_matches_all():
+    slow = {"type": "string", "pattern": "^(a+)+$"}
+    assert find_client_misfit(slow, "a" * 5_000 + "b")
+    assert find_client_misfit(slow, "aaa") == ""
+    assert find_client_misfit({"pattern": "^(?!a)"}, "a") == ""
+
+
+def test_references_that_double_at_each_level_end():
+    levels = {f"l{n}": {"anyOf": [{"$ref": f"#/$defs/l{n + 1}"}] * 2} for n in range(40)}
+    schema = {"$ref": "#/$defs/l0", "$defs": {**levels, "l40": {"type": "integer"}}}
+    with pytest.raises(SchemaNotApplicable, match="references"):
+        find_client_misfit(schema, "a")
+
+
+@pytest.mark.parametrize(
+    "schema", [{"$ref": "http://127.0.0.1:9/a"}, {"patternProperties": {"a": {}}}, {"$ref": "#/none"}]
+)
+def test_a_schema_that_cannot_be_applied_says_so(schema):
+    with pytest.raises(SchemaNotApplicable):
+        find_client_misfit(schema, {"a": 1})
