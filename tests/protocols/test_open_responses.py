@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from openai.types.responses import Response, ResponseStreamEvent
+from openai.types.responses import Response, ResponseCompactionItem, ResponseStreamEvent, ResponseUsage
 from openai.types.responses.responses_server_event import ResponseWsError as WebSocketError
 from pydantic import TypeAdapter
 from websockets.asyncio.client import ClientConnection, connect
@@ -242,7 +242,45 @@ async def test_websocket_failed_continuation_evicts_cache(socket: ClientConnecti
     assert await turn(socket, create("Try again.", **goes_on)) == "previous_response_not_found"
 
 
-async def test_the_compaction_of_a_conversation_is_refused_in_the_form_of_an_error(http: httpx.AsyncClient):
-    answer = await http.post("/v1/responses/compact", json={"model": "maniple", **ASKED})
-    assert answer.status_code == 405
-    assert answer.json()["error"]["code"] == "method_not_allowed"
+async def test_compact_response(http: httpx.AsyncClient):
+    given = [
+        message("user", "We agreed to launch on Tuesday and notify support first."),
+        message("assistant", "Understood. The launch is Tuesday, with support notified beforehand."),
+    ]
+    compacted = await compact(http, given, prompt_cache_key="openresponses-compact-test")
+    assert [one["type"] for one in compacted["output"]] == ["message", "compaction"]
+
+
+async def compact(http: httpx.AsyncClient, given: Any, **more: Any) -> Any:
+    """Return the answer to a request to compact, after the runner's checks."""
+    answer = await http.post("/v1/responses/compact", json={"model": "maniple", "input": given, **more})
+    assert answer.status_code == 200, answer.text
+    compacted = answer.json()
+    assert compacted["object"] == "response.compaction"
+    assert {"id", "created_at"} < set(compacted)
+    ResponseUsage.model_validate(compacted["usage"])
+    *messages, item = compacted["output"]
+    ResponseCompactionItem.model_validate(item)
+    for one in messages:
+        assert {"id", "status", "role", "content"} < set(one)
+    return compacted
+
+
+async def test_compact_missing_model(http: httpx.AsyncClient):
+    given = [message("user", "Compact this conversation.")]
+    assert (await http.post("/v1/responses/compact", json={"input": given})).status_code == 400
+
+
+async def test_websocket_compact_new_chain(
+    http: httpx.AsyncClient, socket: ClientConnection, model: OpenAIServer
+):
+    given = [
+        message("user", [{"type": "input_text", "text": "Remember the compaction code word: slate."}]),
+        message("assistant", [{"type": "output_text", "text": "OK."}]),
+        message("user", [{"type": "input_text", "text": "Compress this conversation for later."}]),
+    ]
+    compacted = await compact(http, given)
+    goes_on = message("user", "Continue from here. Reply with exactly: compacted")
+    answered = await turn(socket, create([*compacted["output"], goes_on], store=False, tools=[]))
+    assert answered["previous_response_id"] is None
+    assert "slate" in json.dumps(model.requests[-1])

@@ -671,10 +671,7 @@ async def read_thread_detail(store: Store, graph: Team, thread: Thread) -> Threa
     """Return a conversation from the checkpoint of its graph, and from its runs what the graph lacks."""
     runs = await store.runs.list_by_thread(thread.thread_id, SHOWN_RUNS)
     state = await thread_state(graph, thread.thread_id)
-    messages: list[BaseMessage] = state.values.get("messages") or []
-    stored = private_of(state.values).get("folded") or ()
-    new = [await read_ended_run(store, one) for one in reversed(runs) if one.run_id not in stored]
-    messages = [*messages, *find_left(new, messages)]
+    messages = await read_thread_messages(store, runs, state.values)
     [view] = await read_thread_views(store, [thread])
     plan = await _read_newest_plan(store, runs) or private_of(state.values).get("plan")
     shown = PlanStatus.model_validate(plan, from_attributes=True) if plan else None
@@ -689,6 +686,16 @@ async def read_thread_detail(store: Store, graph: Team, thread: Thread) -> Threa
         plan=shown,
         runs=[RunReference.model_validate(run) for run in runs],
     )
+
+
+async def read_thread_messages(
+    store: Store, runs: Sequence[RunRecord], values: Mapping[str, Any]
+) -> list[BaseMessage]:
+    """Return the messages of a thread whose newest runs (the newest first) and graph state these are."""
+    messages: list[BaseMessage] = values.get("messages") or []
+    stored = private_of(values).get("folded") or ()
+    new = [await read_ended_run(store, one) for one in reversed(runs) if one.run_id not in stored]
+    return [*messages, *find_left(new, messages)]
 
 
 async def _read_newest_plan(store: Store, runs: Sequence[RunRecord]) -> PlanChanged | None:

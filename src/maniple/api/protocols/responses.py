@@ -16,6 +16,7 @@ from maniple.api.protocols.chat_completions import ERRORS, wait_or_leave
 from maniple.api.protocols.conversations import AnsweredOf, Retries
 from maniple.api.protocols.following import stream_frames
 from maniple.api.protocols.openai_errors import UnsupportedParameter, describe_error
+from maniple.api.protocols.responses_compact import CompactRequest, compact_conversation
 from maniple.api.protocols.responses_request import (
     AskedResponse,
     ResponseDesk,
@@ -67,6 +68,22 @@ async def create_response(
         return JSONResponse(view.response(run))
     with answered.answering(asked.run.run_id):
         return await _whole(asked, request)
+
+
+@router.post(
+    "/v1/responses/compact",
+    summary="Compact a conversation",
+    response_class=JSONResponse,
+    responses=ERRORS,
+)
+async def compact_response(
+    body: CompactRequest, service: ServiceOf, caller: CallerOf, answered: AnsweredOf
+) -> JSONResponse:
+    """The conversation as the user's messages and one item for the rest, to be sent as the first input items.
+
+    It is what a run reads of the conversation. No model is called, and nothing is stored.
+    """
+    return JSONResponse(await compact_conversation(body, ResponseDesk(service, caller.owner, answered)))
 
 
 @router.get(

@@ -3,6 +3,7 @@
 Source: https://platform.openai.com/docs/api-reference/responses and https://www.openresponses.org
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
@@ -12,7 +13,14 @@ from uuid import uuid4
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from maniple.api.protocols.chat_completions import agent_of
-from maniple.api.protocols.chat_request import ChatCompletionRequest, CompletionMessage, Part, read_question
+from maniple.api.protocols.chat_request import (
+    ChatCompletionRequest,
+    ChatQuestion,
+    CompletionMessage,
+    Part,
+    read_question,
+)
+from maniple.api.protocols.compaction import COMPACTION, CompactionReader, expand_items
 from maniple.api.protocols.conversations import AnsweredRuns, SentConversation, note_delivery, submit
 from maniple.api.protocols.following import follow_run, make_stopping_error
 from maniple.api.protocols.openai_errors import UnsupportedParameter
@@ -28,7 +36,8 @@ _OWN_TOOLS = ("web_search", "web_search_preview", "code_interpreter", "file_sear
 _EFFORT_OF_CHAT = "reasoning_effort"
 _OF_CHAT = frozenset(ChatCompletionRequest.model_fields)
 """Parameters of Chat Completions, which are none of Responses unless `ResponseBody` has them."""
-_MAX_ITEMS = 1_000
+MAX_ITEMS = 1_000
+"""The most items of an input, and messages of the conversation that they stand for."""
 _MAX_TOOLS = 128
 
 
@@ -61,7 +70,7 @@ class ResponseBody(BaseModel):
         return check_storable(data)
 
     model: str = Field(description="`maniple`, or an agent that answers alone; `GET /v1/models` lists them")
-    input: str | Annotated[list[InputItem], Field(min_length=1, max_length=_MAX_ITEMS)]
+    input: str | Annotated[list[InputItem], Field(min_length=1, max_length=MAX_ITEMS)]
     instructions: str | None = None
     previous_response_id: str | None = Field(
         default=None, max_length=200, description="The response whose conversation goes on"
@@ -164,7 +173,7 @@ class ResponseDesk:
     ) -> AskedResponse:
         """Accept a request on a thread, or on a new one; raises `UnsupportedParameter` and as `submit`."""
         service, agent = self.service, agent_of(body.model, self.service)
-        question = read_question(_as_chat(body), "reasoning.effort")
+        question = await self.read(body)
         if not thread_id and question.choices.thread_id:
             if not body.is_stored:
                 raise UnsupportedParameter("store", "A stored conversation goes on with store: true.")
@@ -195,6 +204,14 @@ class ResponseDesk:
         if not body.is_stored:
             base |= {"store": False, "conversation": None}
         return AskedResponse(service, name, accepted.run, base, conversation)
+
+    async def read(self, body: ResponseBody) -> ChatQuestion:
+        """Return what a request asks for; raises `UnsupportedParameter`."""
+        if not isinstance(body.input, str) and any(one.type == COMPACTION for one in body.input):
+            reader, make = CompactionReader(self.service.webhook_key, self.owner), InputItem.model_validate
+            items = await asyncio.to_thread(expand_items, body.input, reader, make, MAX_ITEMS)
+            body = body.model_copy(update={"input": items})
+        return read_question(_as_chat(body), "reasoning.effort")
 
     async def find_previous(self, body: ResponseBody) -> str | None:
         """Return the thread that a request continues; None for a new one; raises `UnsupportedParameter`."""

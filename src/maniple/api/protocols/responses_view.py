@@ -129,7 +129,7 @@ class ResponseView:
             "error": error,
             "incomplete_details": {"reason": "max_output_tokens"} if status == "incomplete" else None,
             "output": self.output,
-            "usage": _usage(self.run_view) if has_ended else None,
+            "usage": make_usage(self.run_view) if has_ended else None,
         }
 
     def _event(self, kind: str, **fields: Any) -> Json:
@@ -223,7 +223,7 @@ def find_citations(text: str) -> list[Json]:
     return found
 
 
-def _usage(view: RunView) -> Json:
+def make_usage(view: RunView) -> Json:
     """Return the usage; the schema requires two counts that the team does not have, which are 0."""
     used = view.usage
     return {
