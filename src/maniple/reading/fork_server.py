@@ -21,7 +21,7 @@ from maniple.reading.loaders import LOADER, DocumentLoader, DocumentLoaders, suf
 from maniple.reading.rendering import RenderedPicture
 
 _TIMEOUT_SECONDS = 60
-"""By the clock, for a reader that waits. One that works is ended by its CPU time, however busy the machine is."""
+"""By the clock, for a reader that waits. One that works is ended by its CPU time, on a busy machine too."""
 _END_SECONDS = 5
 _CHUNK_BYTES = 1 << 16
 
