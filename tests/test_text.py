@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from maniple.text import file_size, join_title, shorten, shorten_words
+from maniple.text import file_size, format_host, join_title, shorten, shorten_words
 
 
 def test_a_text_becomes_one_line_that_ends_with_an_ellipsis_where_it_is_cut():
@@ -63,3 +63,10 @@ def test_a_title_that_only_repeats_its_text_is_left_out(title, text):
 @pytest.mark.parametrize(("title", "text"), [("Add", "Add 1 and 3"), ("Add 1 and 3", "Add 3"), ("Sum", "")])
 def test_a_title_with_a_text_of_its_own_stays_above_it(title, text):
     assert join_title(title, text).splitlines() == [title, *text.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("host", "shown"), [("::1", "[::1]"), ("127.0.0.1", "127.0.0.1"), ("a.example", "a.example")]
+)
+def test_only_an_ipv6_address_stands_in_brackets(host, shown):
+    assert format_host(host) == shown

@@ -43,6 +43,11 @@ def file_size(size_bytes: int) -> str:
     return f"{size_bytes / unit[0]:,.1f} {unit[1]}"
 
 
+def format_host(host: str) -> str:
+    """Return a host as it stands in addresses: an IPv6 address in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
 def shorten(text: str, limit: int) -> str:
     """Return a text in one line of at most `limit` characters, with an ellipsis where it is cut."""
     line = _first_line(text, limit)

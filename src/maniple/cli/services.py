@@ -27,7 +27,7 @@ from maniple.cli.store_admin import NO_VALID_KEY, has_valid_key
 from maniple.config import ServerSettings, Settings
 from maniple.errors import ConfigError
 from maniple.store import ApiKey
-from maniple.text import counted
+from maniple.text import counted, format_host
 from maniple.types import EngineRole
 
 if TYPE_CHECKING:
@@ -280,7 +280,7 @@ def server_url(listener: socket.socket, server: ServerSettings) -> str:
 
 def url_of(host: str, port: int) -> str:
     """Return the URL of an HTTP server."""
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    return f"http://{format_host(host)}:{port}"
 
 
 def open_page(url: str) -> bool:

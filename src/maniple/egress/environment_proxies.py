@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
+from maniple.text import format_host
+
 NETWORK_VARIABLES = (
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
     *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
@@ -71,7 +73,7 @@ class EnvironmentProxies:
             host, port = "", None
         if not host or not host.isprintable():
             return variable
-        shown = f"[{host}]" if ":" in host else host
+        shown = format_host(host)
         return f"{variable} ({shown}:{port})" if port else f"{variable} ({shown})"
 
     def _is_exception(self, host: str, port: int | None) -> bool:

@@ -17,6 +17,7 @@ from maniple.config.web_settings import FetchSettings
 from maniple.egress.environment_proxies import EnvironmentProxies
 from maniple.egress.upstream import UpstreamProxy
 from maniple.errors import ConfigError, FetchError
+from maniple.text import format_host
 
 # Ranges that drawbridge does not block: the metadata address of Azure, 6to4 relays, the second range for
 # documentation, and every IPv6 range outside 2000::/3, which holds the public addresses (RFC 4291).
@@ -158,7 +159,7 @@ class AddressGuard:
             if is_proxied and is_unknown and _is_public_name(host):
                 return host
             is_port = isinstance(error, drawbridge.UnsafePortError)
-            raise translate_fetch_error(f"{host}:{port}" if is_port else host, error) from error
+            raise translate_fetch_error(f"{format_host(host)}:{port}" if is_port else host, error) from error
         return address
 
     def _refuse_own(self, host: str, address: str) -> None:

@@ -33,6 +33,7 @@ from maniple.egress.route import EgressRoute
 from maniple.egress.upstream import UpstreamError, UpstreamProxy
 from maniple.errors import FetchError
 from maniple.outgoing import SecretRefused
+from maniple.text import format_host
 
 _MAX_REASON_BYTES = 200
 _MAX_HEAD_BYTES = 64 * 1024
@@ -203,11 +204,11 @@ class _ProxyTarget:
 
     @property
     def address(self) -> str:
-        return f"{self.host}:{self.port}"
+        return f"{format_host(self.host)}:{self.port}"
 
     @property
     def authority(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
+        host = format_host(self.host)
         return host if self.port == self.default_port else f"{host}:{self.port}"
 
 

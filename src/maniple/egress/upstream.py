@@ -20,6 +20,7 @@ from socksio import ProtocolError, SOCKSError, socks5
 from maniple.egress.certificates import tls_context
 from maniple.egress.connections import Streams, send_data
 from maniple.errors import ConfigError
+from maniple.text import format_host
 
 _PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 _SCRIPTS = (".pac", ".dat")
@@ -73,9 +74,8 @@ class UpstreamProxy:
     @property
     def address(self) -> str:
         """The address with the user and the password."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
         user = f"{quote(self.username, safe='')}:{quote(self.password, safe='')}@" if self.username else ""
-        return f"{self.scheme}://{user}{host}:{self.port}"
+        return f"{self.scheme}://{user}{format_host(self.host)}:{self.port}"
 
     @property
     def forwards(self) -> bool:
@@ -111,7 +111,7 @@ class UpstreamProxy:
         return streams
 
     async def _connect_http(self, streams: Streams, host: str, port: int) -> None:
-        target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        target = f"{format_host(host)}:{port}"
         connection = h11.Connection(h11.CLIENT)
         headers = [(b"Host", target.encode()), *self.headers]
         head = connection.send(h11.Request(method="CONNECT", target=target, headers=headers)) or b""
@@ -147,7 +147,7 @@ class UpstreamProxy:
         code = socks5.SOCKS5Reply.loads(await _read_reply(reader)).reply_code
         if code is not socks5.SOCKS5ReplyCode.SUCCEEDED:
             why = code.name.replace("_", " ").lower()
-            raise UpstreamError(f"{self.name} did not connect to {host}:{port}: {why}")
+            raise UpstreamError(f"{self.name} did not connect to {format_host(host)}:{port}: {why}")
 
 
 def _connect_command(host: str, port: int) -> socks5.SOCKS5CommandRequest:

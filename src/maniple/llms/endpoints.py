@@ -17,6 +17,7 @@ from pydantic import Field, PrivateAttr
 
 from maniple.config.model_providers import PROVIDERS
 from maniple.llms.capabilities import Capabilities
+from maniple.text import format_host
 from maniple.types import ProfileName
 
 OPENAI_URL = PROVIDERS["openai"].url
@@ -38,8 +39,7 @@ class EndpointName:
     @classmethod
     def of(cls, model: str, base_url: str | None, setting: str, env_prefix: str) -> "EndpointName":
         parts = urlsplit(base_url or OPENAI_URL)
-        host = parts.hostname or ""
-        host = f"[{host}]" if ":" in host else host
+        host = format_host(parts.hostname or "")
         port = f":{parts.port}" if parts.port else ""
         return cls(model, f"{parts.scheme}://{host}{port}{parts.path}", setting, env_prefix)
 
