@@ -1,5 +1,6 @@
 """Responses with OpenAI's own Python client."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -155,6 +156,20 @@ async def test_a_client_that_times_out_gets_the_same_response(client: AsyncOpenA
     answer = await ask(client.with_options(timeout=4, max_retries=5))
     assert "4" in answer.output_text
     assert model.stats["by_role"]["planner"] == 1
+
+
+async def test_the_request_of_another_client_gets_a_run_of_its_own_while_an_answer_streams(
+    client: AsyncOpenAI, model: OpenAIServer
+):
+    model.reset({**SIMPLE, "coder": [{**SIMPLE["coder"][0], "hang": True}, *SIMPLE["coder"][1:]]})
+    stream = await ask(client, stream=True)
+    first = (await anext(stream)).response
+    async with asyncio.TaskGroup() as tasks:
+        other = tasks.create_task(ask(client))
+        await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("coder") == 2)
+        model.release()
+        rest = tasks.create_task(events(stream))
+    assert other.result().id != first.id == rest.result()[-1].response.id
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 Source: https://platform.openai.com/docs/api-reference/responses and https://www.openresponses.org
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.document import describe_stream
 from maniple.api.protocols.chat_completions import ERRORS, wait_or_leave
-from maniple.api.protocols.conversations import AnsweredOf, Retries
+from maniple.api.protocols.conversations import AnsweredOf, AnsweredRuns, Retries
 from maniple.api.protocols.following import stream_frames
 from maniple.api.protocols.openai_errors import UnsupportedParameter, describe_error
 from maniple.api.protocols.responses_compact import CompactRequest, compact_conversation
@@ -60,7 +60,7 @@ async def create_response(
     desk = ResponseDesk(service, caller.owner, answered)
     asked = await desk.accept(body, await desk.find_previous(body), is_repeated=retries > 0)
     if body.stream:
-        return stream_frames(_frames(asked, -1), asked.headers)
+        return stream_frames(_answer_frames(asked, answered), asked.headers)
     if body.background:
         view = await asked.view()
         run = await service.engine.status(asked.run.run_id, caller.owner)
@@ -180,7 +180,15 @@ async def _find(service: Service, text: str, owner: str) -> AskedResponse:
     )
 
 
-async def _frames(asked: AskedResponse, starting_after: int) -> AsyncIterator[bytes]:
+async def _answer_frames(asked: AskedResponse, answered: AnsweredRuns) -> AsyncIterator[bytes]:
+    """Yield the frames for the client that asked: its run is another's only if that one has left."""
+    with answered.answering(asked.run.run_id):
+        async with aclosing(_frames(asked, -1)) as frames:
+            async for one in frames:
+                yield one
+
+
+async def _frames(asked: AskedResponse, starting_after: int) -> AsyncGenerator[bytes]:
     number = -1
     try:
         async with aclosing(asked.deliver(ResponseView(asked.name, asked.base))) as events:
