@@ -193,20 +193,20 @@ class FollowedRun:
         self, pause: RunInterrupted, options: list[PermissionOption]
     ) -> RequestPermissionResponse | None:
         """Return the editor's answer; None if it does not ask. A request that is cancelled is taken back."""
-        call, is_answered = _describe_pause(pause), False
+        call = _describe_pause(pause)
         self._undecided.add(pause.interrupt_id)
         try:
-            given = await self.client.request_permission(
+            return await self.client.request_permission(
                 session_id=self.session_id, tool_call=call, options=options
             )
-            is_answered = True
         except RequestError as error:
             _LOG.info("The editor did not ask its user: %s", error)
-            given, is_answered = None, True
+            return None
+        except asyncio.CancelledError:
+            self.requests.take_back(self.session_id, call.tool_call_id)
+            raise
         finally:
             self._undecided.discard(pause.interrupt_id)
-            self.requests.close(self.session_id, call.tool_call_id, is_answered=is_answered)
-        return given
 
 
 def _decisions_of(pause: RunInterrupted) -> Decisions:
