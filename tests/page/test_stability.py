@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import Browser, Page, ViewportSize
 
@@ -83,6 +83,19 @@ def _lost(agent: str) -> list[Event]:
     ]
 
 
+def _wrote(agent: str) -> list[Event]:
+    """A person writes to the team; the lead replies at once to one message, and to another one later."""
+    written = [
+        {"type": "user_message", "message_id": f"{agent}-{which}", "content": "In euros, please. " * 5}
+        for which in ("now", "later")
+    ]
+    return [*written, _replied(f"{agent}-now")]
+
+
+def _replied(message: str) -> Event:
+    return {"type": "user_message_answer", "message_id": message, "content": "Gladly, in euros.\n" * 3}
+
+
 def _said(agent: str, words: int) -> list[Event]:
     return [
         {"type": "message", "message_id": f"{agent}-says", "delta": {"content": _TEXT}, "agent_id": agent}
@@ -98,6 +111,8 @@ def _turn(agent: str) -> st.SearchStrategy[list[Event]]:
         st.integers(1, 4).map(lambda words: _said(agent, words)),
         st.just(_browsed(agent)),
         st.just(_lost(agent)),
+        st.just(_wrote(agent)),
+        st.sampled_from([name for name, _ in _STEPS]).map(lambda name: [_replied(f"{name}-later")]),
     )
     named = {"agent_name": agent, "agent_id": agent}
     return st.lists(works, max_size=4).map(
@@ -109,16 +124,33 @@ def _turn(agent: str) -> st.SearchStrategy[list[Event]]:
     )
 
 
+_ASKED = [{"role": "user", "content": "How much?"}]
+_BEGUN: list[Event] = [
+    {"type": "run", "run_id": "run-running", "thread_id": "running"},
+    {"type": "start_of_workflow", "workflow_id": "w", "input": _ASKED},
+]
+_WORDS_TO_AN_ANSWER: list[Event] = [
+    *_BEGUN,
+    _plan(1),
+    {"type": "start_of_agent", "agent_name": "coder", "agent_id": "coder"},
+    *_wrote("coder"),
+    {"type": "end_of_agent", "agent_name": "coder", "agent_id": "coder"},
+    _plan(2),
+    {"type": "start_of_agent", "agent_name": "reporter", "agent_id": "reporter"},
+    *_said("reporter", 2),
+    *_wrote("reporter"),
+    _replied("coder-later"),
+    *_said("reporter", 2),
+    _replied("reporter-later"),
+]
 _ENDS = st.sampled_from(["completed", "failed", "cancelled", "interrupted"])
 
 
 @st.composite
 def streams(draw: st.DrawFn) -> list[Event]:
     """Draw the events of a run from its question to its end."""
-    asked = [{"role": "user", "content": "How much?"}]
     events: list[Event] = [
-        {"type": "run", "run_id": "run-running", "thread_id": "running"},
-        {"type": "start_of_workflow", "workflow_id": "w", "input": asked},
+        *_BEGUN,
         *([_plan(-1, draft=True)] if draw(st.booleans()) else []),
     ]
     for done, (agent, _) in enumerate(_STEPS):
@@ -130,7 +162,7 @@ def streams(draw: st.DrawFn) -> list[Event]:
         payload = {"question": "Which year?", "options": []}
         events += [{"type": "interrupt", "interrupt_id": "i", "kind": "question", "payload": payload}]
     events += [{"type": "run_status", "status": end}]
-    return [*events, {"type": "final_session_state", "messages": asked}]
+    return [*events, {"type": "final_session_state", "messages": _ASKED}]
 
 
 @pytest.fixture(params=_SIZES)
@@ -169,6 +201,7 @@ def _check(page: Page, examples: int) -> None:
         suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
     )
     @given(streams())
+    @example(_WORDS_TO_AN_ANSWER)
     def run(events: list[Event]) -> None:
         assert moved(page, events) == []
 

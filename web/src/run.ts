@@ -20,6 +20,9 @@ export interface Exchange {
   at: number | null;
   /** The run that the message becomes; null if it belongs to this run. */
   nextRun: string | null;
+  /** The number of the newest event when it was written, and when it was replied to; null until then. */
+  after: number;
+  repliedAfter: number | null;
 }
 
 /** What the user answered to a question of the run; `asked` is null where the question is unknown. */
@@ -28,6 +31,8 @@ export interface Reply {
   answer: unknown;
   /** What the lead said to it, if the answer was a question about a plan, or the plan stayed the same. */
   reply: string | null;
+  /** The number of the newest event when it was given. */
+  after: number;
 }
 
 /** The agents whose texts are answers; texts of others are shown as work. */
@@ -86,6 +91,7 @@ export class RunModel {
   /** Whether the last event of the newest segment has been received. */
   isComplete = false;
   #answer: TextPart | null = null;
+  #answerSince = Infinity;
   /** The turn that used the browser last. */
   #browsing: Turn | undefined;
   readonly #asked = new Map<string, Interrupt>();
@@ -155,6 +161,11 @@ export class RunModel {
     return this.#answer ?? (this.status === "completed" ? this.#lastText() : null);
   }
 
+  /** The number of the event with which the text of the answer began: what was written before it stands above it. */
+  get answerSince(): number {
+    return this.#answerSince;
+  }
+
   /** Mark that the stream has more events than were received. */
   reopen(): void {
     this.isComplete = false;
@@ -190,7 +201,7 @@ export class RunModel {
   #write(id: string, content: string, at: number | null = null): void {
     const known = this.exchanges.find((one) => one.id === id);
     if (known) known.at ??= at;
-    else this.exchanges = [...this.exchanges, { id, content, reply: null, at, nextRun: null }];
+    else this.exchanges = [...this.exchanges, { id, content, reply: null, at, nextRun: null, after: this.lastId, repliedAfter: null }];
   }
 
   /** Mark that a run that had ended continues. */
@@ -245,7 +256,7 @@ export class RunModel {
         break;
       case "start_of_agent":
         // The coordinator's text before a hand-off was only its announcement.
-        if (event.agent_name === "planner" && this.turns.at(-1)?.agent === "coordinator") this.#answer = null;
+        if (event.agent_name === "planner" && this.turns.at(-1)?.agent === "coordinator") this.#answers(null);
         this.#work(event);
         break;
       case "end_of_agent":
@@ -287,7 +298,7 @@ export class RunModel {
         this.#resumed(this.questions.find((one) => one.interrupt_id === event.interrupt_id));
         break;
       case "user_answer":
-        this.replies.push({ asked: this.#asked.get(event.interrupt_id) ?? null, answer: event.answer, reply: null });
+        this.replies.push({ asked: this.#asked.get(event.interrupt_id) ?? null, answer: event.answer, reply: null, after: this.lastId });
         break;
       case "user_message":
         this.#write(event.message_id, event.content, event.at ?? null);
@@ -341,7 +352,7 @@ export class RunModel {
   }
 
   #reply({ message_id, content, run_id }: RunEvent & { type: "user_message_answer" }): void {
-    const answered = { reply: content, nextRun: run_id ?? null };
+    const answered = { reply: content, nextRun: run_id ?? null, repliedAfter: this.lastId };
     const asked = this.replies.at(-1);
     // What was said about a plan came as the answer to its review.
     if (asked && !this.exchanges.some((one) => one.id === message_id)) asked.reply = content;
@@ -371,7 +382,13 @@ export class RunModel {
   #work(event: RunEvent): void {
     if (event.type === "usage") this.#count(event);
     this.#turns.take(event);
-    if (event.type === "message" && SPEAKERS.has(this.#turns.of(event)?.agent ?? "")) this.#answer = this.#turns.newest;
+    if (event.type === "message" && SPEAKERS.has(this.#turns.of(event)?.agent ?? "")) this.#answers(this.#turns.newest);
+  }
+
+  #answers(text: TextPart | null): void {
+    if (text !== this.#answer) this.#answerSince = Infinity;
+    this.#answer = text;
+    if (text?.content) this.#answerSince = Math.min(this.#answerSince, this.lastId);
   }
 
   #count({ input_tokens, output_tokens, model }: UsageReported): void {

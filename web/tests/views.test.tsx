@@ -257,6 +257,28 @@ describe("a run at work", () => {
   });
 });
 
+describe("what is written to a run", () => {
+  const ANSWER = 'class="answer"';
+
+  it("stands where the answer was when it was written, and so does the reply to it", () => {
+    const run = new RunModel("id1", "1+3=?", "queued");
+    const apply = (...events: object[]) => events.forEach((event) => run.apply({ id: run.lastId + 1, ...event } as RunEvent));
+    const written = (id: string) => ({ type: "user_message", message_id: id, content: `(${id})` });
+    const replied = (id: string) => ({ type: "user_message_answer", message_id: id, content: `(to ${id})` });
+    const said = (id: string, content: string) => ({ type: "message", message_id: id, delta: { content }, agent_id: "r" });
+    const order = () => [...render(<RunView run={run} version={run.version} />).matchAll(/\(.*?\)|Answered below|class="answer"/g)].map(([found]) => found);
+    apply({ type: "run", run_id: "id1", thread_id: "id1" }, written("a"), written("b"), replied("b"));
+    apply({ type: "start_of_agent", agent_name: "reporter", agent_id: "r" }, said("m", "It is 4"), written("c"), replied("a"));
+    expect(order()).toEqual(["(a)", "Answered below", "(b)", "(to b)", ANSWER, "(to a)", "(c)"]);
+    run.wrote("d", "(d)");
+    apply(replied("d"), said("m", "."));
+    expect(order().slice(-4)).toEqual(["(to a)", "(c)", "(d)", "(to d)"]);
+    // Another answer is written after all of it.
+    apply(said("n", "It is 5"));
+    expect(order().at(-1)).toBe(ANSWER);
+  });
+});
+
 describe("a plan in review", () => {
   it("says of each step when it begins, also of one for which there is no place at first", () => {
     const run = new RunModel("id1", "1+3=?", "queued");

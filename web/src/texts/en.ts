@@ -49,6 +49,7 @@ export const en = {
   choosePurpose: "Choose what this text is for.",
   answerFirst: "A run of this conversation waits for you. Answer or cancel it first, then ask again.",
   steeredWaiting: "Received. The team reads it when the run goes on.",
+  repliedBelow: "Answered below.",
   steered: "Received. The lead reads it while the team keeps working.",
   send: "Send",
   deep: "Deep thinking",

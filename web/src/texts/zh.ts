@@ -48,6 +48,7 @@ export const zh: typeof en = {
   choosePurpose: "请选择这段文字的用途。",
   answerFirst: "此对话中有一次运行在等待你。请先回答或取消它，然后再提问。",
   steeredWaiting: "已收到。运行继续时团队会阅读。",
+  repliedBelow: "回复见下文。",
   steered: "已收到。工作继续进行，负责人正在阅读。",
   send: "发送",
   deep: "深度思考",

@@ -41,18 +41,15 @@ export const RunView = memo(function RunView({ run, version, isWatched = false, 
       {run.question && <RunQuestion run={run} version={version} />}
       <Attached since={since} at={run.askedAt} />
       {!isBeside && <RunWork run={run} version={version} isWatched={isWatched} />}
-      {run.replies.map((one, at) => (
-        <Replied key={at} reply={one} />
-      ))}
-      {run.exchanges.map((one, at) => (
-        <Written key={one.id} exchange={one} since={run.exchanges[at - 1]?.at ?? run.askedAt} run={run} version={version} />
-      ))}
+      <Talk run={run} version={version} isShown={(after) => after < run.answerSince} />
       {answer?.reasoning && <Thoughts text={answer.reasoning} />}
       {answer?.content && !isAsked(run, answer.content) && (
         <div class="answer">
           <Markdown text={answer.content} isWritten={run.isComplete} isFinal={run.isOver} runId={run.runId} />
         </div>
       )}
+      {/* What is written while the answer is there moves none of it. */}
+      <Talk run={run} version={version} isShown={(after) => after >= run.answerSince} />
       {answer?.content && run.isOver && (
         <div class="answer-acts">
           <Copy text={answer.content} name={texts.copyAnswer} />
@@ -87,14 +84,40 @@ function isAsked({ waiting, status }: RunModel, text: string): boolean {
   return status === "interrupted" && waiting?.kind === "question" && waiting.payload["question"] === text.trim();
 }
 
-/** The user's messages to the run with the lead's replies. A message that becomes a run is shown there. */
-function Written({ exchange: { content, reply, at, nextRun }, since = null, run: { isOver, status } }: Shown & { exchange: Exchange }) {
+/** What the user wrote to the run and what was said to it, of the part above or below the answer. */
+function Talk({ run, isShown }: Shown & { isShown: (after: number) => boolean }) {
+  return (
+    <>
+      {run.replies.map((one, at) => isShown(one.after) && <Replied key={at} reply={one} />)}
+      {run.exchanges.map((one, at) => {
+        const isAsked = isShown(one.after);
+        const isReplied = one.repliedAfter !== null && isShown(one.repliedAfter);
+        const since = run.exchanges[at - 1]?.at ?? run.askedAt;
+        return (isAsked || isReplied) && <Written key={one.id} exchange={one} since={since} run={run} isAsked={isAsked} isReplied={isReplied} />;
+      })}
+    </>
+  );
+}
+
+interface Message {
+  exchange: Exchange;
+  since: number | null;
+  run: RunModel;
+  /** Whether the message stands here, and whether the reply does. */
+  isAsked: boolean;
+  isReplied: boolean;
+}
+
+/** A message of the user to the run with the lead's reply. One that becomes a run is shown there. */
+function Written({ exchange: { content, reply, at, nextRun }, since, run: { isOver, status }, isAsked, isReplied }: Message) {
+  const isHere = isAsked && !(isOver && nextRun);
+  const received = status === "interrupted" ? texts.steeredWaiting : texts.steered;
   return (
     <div class="written">
-      {!(isOver && nextRun) && <Question text={content} />}
-      {!(isOver && nextRun) && <Attached since={since} at={at} />}
+      {isHere && <Question text={content} />}
+      {isHere && <Attached since={since} at={at} />}
       <p class="reply" role="status">
-        {reply ?? (status === "interrupted" ? texts.steeredWaiting : texts.steered)}
+        {isReplied ? reply : reply === null ? received : texts.repliedBelow}
       </p>
     </div>
   );
