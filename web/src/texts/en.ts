@@ -218,6 +218,7 @@ export const en = {
   argumentsOf: "Arguments",
   badJson: "This is not a JSON object.",
   ask: "Ask for changes",
+  answers: (count: number) => `${count} answers to choose from`,
   inWords: "Answer in your own words",
   runAgain: "Run again",
   skip: "Skip",
@@ -519,7 +520,7 @@ export const en = {
   answeredElsewhere: "It was answered elsewhere.",
   gaps: "These steps are not complete, and the answer lacks something of them:",
   notDone: "Not done when the run was cancelled:",
-  budgetUsed: "The run reached its budget; its results so far are kept. Ask again with a higher `runs.budget`, or ask for less.",
+  budgetUsed: "The run reached its budget; its results so far are kept. Retry does the rest with the whole budget again. Or ask for less, or raise runs.budget in conf.yaml.",
   status: {
     queued: "Waiting for its turn",
     running: "Running",

@@ -217,6 +217,7 @@ export const zh: typeof en = {
   argumentsOf: "参数",
   badJson: "这不是 JSON 对象。",
   ask: "要求修改",
+  answers: (count: number) => `可选答案共 ${count} 个`,
   inWords: "用自己的话回答",
   runAgain: "重新运行",
   skip: "跳过",
@@ -517,7 +518,7 @@ export const zh: typeof en = {
   answeredElsewhere: "已在别处答复。",
   gaps: "以下步骤未完成，答案中缺少其结果：",
   notDone: "运行取消时尚未完成：",
-  budgetUsed: "运行已用尽预算；已完成的内容保留。请提高 `runs.budget` 后再问，或缩小问题范围。",
+  budgetUsed: "运行已用尽预算；已完成的内容保留。“重试”会用完整的预算完成其余部分。也可以缩小问题范围，或在 conf.yaml 中提高 runs.budget。",
   status: {
     queued: "排队中",
     running: "工作中",

@@ -98,9 +98,13 @@ function Question(waits: Waits) {
     <>
       <p>{String(waiting.payload["question"] ?? "")}</p>
       <div class="row">
-        {waiting.options.map((one) => (
-          <button key={one} onClick={() => void answer(one)}>{one}</button>
-        ))}
+        {waiting.options.length > 0 && (
+          <div class="answers" role="group" aria-label={texts.answers(waiting.options.length)}>
+            {waiting.options.map((one) => (
+              <button key={one} onClick={() => void answer(one)}>{one}</button>
+            ))}
+          </div>
+        )}
         <InWords run={waits.run} waiting={waiting} name={texts.inWords} />
       </div>
     </>
