@@ -128,6 +128,8 @@ class Bench:
     process_url: str
     """Of the one process on SQLite."""
     process_pid: int
+    url: str
+    """Of the database."""
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def pace(self, pace: Pace) -> None:
@@ -227,6 +229,7 @@ async def open_bench(sizes: Sizes) -> AsyncGenerator[Bench]:
                     client,
                     process.url,
                     process.process.pid,
+                    url,
                 )
 
 
@@ -279,27 +282,71 @@ async def measure_take_over(bench: Bench) -> Figures:
 
 
 async def measure_live(bench: Bench) -> Figures:
-    """Return how long after its event a client of the node sees it, and how many events it misses."""
+    """Return how long after its event a client of the node sees it, and how many events it misses.
+
+    Of that, "stored" is the time until the node hears of the event, and "sent" the rest. An event that is
+    older than the connection of its client has not been waited for.
+    """
     bench.pace(WATCHED)
-    run_ids = await together(bench.begin() for _ in range(bench.sizes.watched))
-    seen = await together(_follow(bench.client, one) for one in run_ids)
-    delays, gaps = list[float](), 0
-    for run_id, came in zip(run_ids, seen, strict=True):
-        groups = await bench.fetch(_GROUPS, run_id)
-        stored = [one for first, body in groups for one in split_batch(run_id, first, body)]
-        gaps += len(stored) - len(came)
-        delays += [came[one.number] - one.at for one in stored if one.number in came and one.at is not None]
-    return {"live_events": float(len(delays)), "live_gaps": float(gaps)} | _percentiles("live", delays)
+    began, pids = time.perf_counter(), [one.pid for one in bench.workers.running]
+    cpu = sum(map(cpu_seconds, pids)) + bench.postgres_seconds()
+    async with _bells(bench.url) as heard:
+        run_ids = await together(bench.begin() for _ in range(bench.sizes.watched))
+        followed = await together(_follow(bench.client, one) for one in run_ids)
+    cpu = sum(map(cpu_seconds, pids)) + bench.postgres_seconds() - cpu
+    cores = cpu / (time.perf_counter() - began)
+    delays, stored_after, sent_after, gaps = list[float](), list[float](), list[float](), 0
+    for run_id, (since, came) in zip(run_ids, followed, strict=True):
+        for first, body in await bench.fetch(_GROUPS, run_id):
+            stored = split_batch(run_id, first, body)
+            gaps += sum(one.number not in came for one in stored)
+            bell = heard.get((run_id, stored[-1].number))
+            for one in stored:
+                if one.number in came and one.at is not None and one.at >= since:
+                    delays.append(came[one.number] - one.at)
+                    if bell is not None:
+                        stored_after.append(bell - one.at)
+                        sent_after.append(came[one.number] - bell)
+    figures: Figures = {"live_events": float(len(delays)), "live_gaps": float(gaps)}
+    figures |= _percentiles("live", delays)
+    figures |= _percentiles("live_stored", stored_after) | _percentiles("live_sent", sent_after)
+    return figures | {"live_workers_postgres_cores": round(cores, 2)}
 
 
-async def _follow(client: httpx.AsyncClient, run_id: str) -> Mapping[int, float]:
-    """Return when each event came, by its number."""
+@asynccontextmanager
+async def _bells(url: str) -> AsyncGenerator[Mapping[tuple[str, int], float]]:
+    """Yield when each group of events was rung, by its run and its last number, as it becomes known."""
+    import psycopg
+
+    from maniple.store.postgres.queue import CHANNEL
+
+    heard: dict[tuple[str, int], float] = {}
+
+    async def listen(connection: psycopg.AsyncConnection) -> None:
+        async for bell in connection.notifies():
+            run_id, _, what = bell.payload.partition(" ")
+            if what.isdigit():
+                heard[run_id, int(what)] = time.time()
+
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        await connection.execute(f"LISTEN {CHANNEL}".encode())
+        listening = asyncio.create_task(listen(connection), name="bells")
+        try:
+            yield heard
+        finally:
+            listening.cancel()
+            await asyncio.wait({listening})
+
+
+async def _follow(client: httpx.AsyncClient, run_id: str) -> tuple[float, Mapping[int, float]]:
+    """Return since when the client was connected, and when each event came, by its number."""
     came: dict[int, float] = {}
     async with client.stream("GET", f"/api/runs/{run_id}/events?view=live") as response:
+        since = time.time()
         async for line in response.aiter_lines():
             if line.startswith("id: "):
                 came[int(line[4:])] = time.time()
-    return came
+    return since, came
 
 
 async def measure_load(bench: Bench) -> Figures:
