@@ -157,10 +157,10 @@ class PostgresDatabase:
                     connection = await self._pool.getconn(timeout=2 * PATIENCE_SECONDS)
         except TimeoutError:
             raise PoolTimeout("no connection became free in time") from None
+        # Not `async with connection`, which would commit what each statement has committed.
         try:
-            async with connection:
-                with self.contact.using(connection):
-                    yield connection
+            with self.contact.using(connection):
+                yield connection
         finally:
             await self._pool.putconn(connection)
 
