@@ -169,7 +169,7 @@ async def test_a_run_that_fails_is_an_error_of_the_api_and_is_not_done_twice(
 @pytest.mark.parametrize(
     ("options", "param"),
     [
-        ({"tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}]}, "tools"),
+        ({"tools": [{"type": "custom", "custom": {"name": "f"}}]}, "tools.0.type"),
         ({"n": 2}, "n"),
         ({"response_format": {"type": "json_object"}}, "response_format"),
         ({"logprobs": True}, "logprobs"),

@@ -16,7 +16,7 @@ from openai.types.responses.responses_server_event import ResponseWsError as Web
 from pydantic import TypeAdapter
 from websockets.asyncio.client import ClientConnection, connect
 
-from tests.openai_server import SIMPLE, OpenAIServer, reply
+from tests.openai_server import SIMPLE, OpenAIServer, call, reply
 from tests.protocols.test_chat_completions import PICTURE
 from tests.serving import ServerProcess
 
@@ -73,11 +73,9 @@ CASES: dict[str, Any] = {
 }
 ASKED = {"input": [message("user", "What's the weather like in San Francisco?")]}
 LEFT_OUT: dict[str, Any] = {
-    "tool-calling": ({**ASKED, "tools": [WEATHER]}, "tools"),
-    "tool-calling-streaming": ({**ASKED, "tools": [WEATHER], "stream": True}, "tools"),
     "function-call-roundtrip": (
         {"input": "Use it.", "tools": [WEATHER], "tool_choice": {"type": "function", "name": "get_weather"}},
-        "tools",
+        "tool_choice",
     ),
     "file-search": (
         {
@@ -132,18 +130,18 @@ async def test_a_case_is_completed(http: httpx.AsyncClient, case: str):
 async def test_the_events_of_a_case_fit_the_schema_and_end_with_the_response(
     http: httpx.AsyncClient, case: str
 ):
-    await stream_response(http, CASES[case])
+    await stream_response(http, input=CASES[case])
 
 
 async def test_the_events_of_a_whole_task_fit_the_schema(http: httpx.AsyncClient, model: OpenAIServer):
     model.reset(SIMPLE)
-    response = await stream_response(http, "1+3=?")
+    response = await stream_response(http, input="1+3=?")
     assert {one["type"] for one in response["output"]} == {"reasoning", "code_interpreter_call", "message"}
 
 
-async def stream_response(http: httpx.AsyncClient, asked: Any) -> Any:
+async def stream_response(http: httpx.AsyncClient, **asked: Any) -> Any:
     """Return the answer at the end of a stream, after the runner's checks."""
-    answer = await http.post("/v1/responses", json={"model": "maniple", "stream": True, "input": asked})
+    answer = await http.post("/v1/responses", json={"model": "maniple", "stream": True, **asked})
     frames = [dict(line.split(": ", 1) for line in one.splitlines()) for one in frames_of(answer.text)]
     events = [json.loads(one["data"]) for one in frames]
     for frame, event in zip(frames, events, strict=True):
@@ -155,6 +153,18 @@ async def stream_response(http: httpx.AsyncClient, asked: Any) -> Any:
 def frames_of(text: str) -> list[str]:
     """Return the frames of server-sent events, without comments."""
     return [one for one in text.split("\n\n") if one.strip() and not one.startswith(":")]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_tool_calling(http: httpx.AsyncClient, model: OpenAIServer, stream: bool):
+    step = {"agent_name": "researcher", "title": "Look", "description": "Look."}
+    coordinator = [call("handoff_to_planner", locale="en-US", step=step)]
+    model.reset(
+        {"coordinator": coordinator, "researcher": [call("get_weather", location="San Francisco, CA")]}
+    )
+    asked = {**ASKED, "tools": [WEATHER]}
+    response = await (stream_response(http, **asked) if stream else respond(http, **asked))
+    assert "function_call" in [one["type"] for one in response["output"]]
 
 
 async def test_previous_response_id_goes_on(http: httpx.AsyncClient, model: OpenAIServer):
@@ -238,7 +248,7 @@ async def test_websocket_failed_continuation_evicts_cache(socket: ClientConnecti
     first = await turn(socket, create("Remember the code word: ember. Reply with OK.", store=False))
     output = {"type": "function_call_output", "call_id": "call_openresponses_missing", "output": "None."}
     goes_on = {"store": False, "previous_response_id": first["id"]}
-    assert await turn(socket, create([output], **goes_on)) == "invalid_value"
+    assert await turn(socket, create([output], **goes_on)) == "unknown_call"
     assert await turn(socket, create("Try again.", **goes_on)) == "previous_response_not_found"
 
 

@@ -17,7 +17,6 @@ pytestmark = pytest.mark.anyio
 TALK = {"coordinator": [reply("Hello, how are you?")]}
 ASKS = {**SIMPLE, "coordinator": [call("ask_user", question="Which numbers?"), *SIMPLE["coordinator"]]}
 USER = {"type": "message", "role": "user"}
-FUNCTION = {"type": "function", "name": "get_weather", "parameters": {"type": "object", "properties": {}}}
 SCHEMA = {"format": {"type": "json_schema", "name": "a", "schema": {}}}
 
 
@@ -101,7 +100,7 @@ async def test_a_run_that_fails_is_a_failed_response(client: AsyncOpenAI, model:
 @pytest.mark.parametrize(
     ("options", "param"),
     [
-        ({"tools": [FUNCTION]}, "tools"),
+        ({"tools": [{"type": "custom", "name": "f"}]}, "tools"),
         ({"text": SCHEMA}, "text.format"),
         ({"input": [{**USER, "role": "assistant", "content": "Hi"}]}, "messages"),
         ({"model": "gpt-4o"}, "model"),

@@ -193,6 +193,22 @@ async def until_threads_are(http: httpx.AsyncClient, expected: set[str]) -> None
     raise AssertionError("a conversation that is not stored was not deleted")
 
 
+async def test_a_function_is_called_and_answered_over_the_socket(
+    socket: ClientConnection, model: OpenAIServer
+):
+    step = {"agent_name": "researcher", "title": "Look", "description": "Look."}
+    member = [call("get_weather"), reply("It is sunny.")]
+    coordinator = [call("handoff_to_planner", locale="en-US", step=step)]
+    model.reset({"by_history": True, "coordinator": coordinator, "researcher": member})
+    goes_on = {"store": False, "tools": [{"type": "function", "name": "get_weather"}]}
+    first = (await ask(socket, "What is the weather?", **goes_on))["response"]
+    called = first["output"][-1]
+    output = {"type": "function_call_output", "call_id": called["call_id"], "output": "sunny"}
+    assert (await refusal(socket, [output], **goes_on))[1] == "previous_response_not_found"
+    second = (await ask(socket, [output], previous_response_id=first["id"], **goes_on))["response"]
+    assert second["output"][-1]["content"][0]["text"] == "It is sunny."
+
+
 @pytest.mark.parametrize(
     ("given", "status", "code", "param"),
     [
@@ -201,7 +217,7 @@ async def until_threads_are(http: httpx.AsyncClient, expected: set[str]) -> None
         ({"model": "gpt-4o"}, 404, "model_not_found", "model"),
         ({"background": True}, 400, "unsupported_parameter", "background"),
         ({"generate": False}, 400, "invalid_request", "generate"),
-        ({"tools": [{"type": "function", "name": "a"}]}, 400, "unsupported_parameter", "tools"),
+        ({"tools": [{"type": "custom", "name": "a"}]}, 400, "unsupported_parameter", "tools"),
         ({"store": False, "metadata": {"thread_id": "a"}}, 400, "unsupported_parameter", "store"),
         ({"previous_response_id": "resp_a"}, 400, "previous_response_not_found", "previous_response_id"),
     ],

@@ -21,6 +21,7 @@ from maniple.events import (
     describe_gaps,
     describe_question,
 )
+from maniple.scope.client_tools import ClientCall
 from maniple.service.progress import describe_progress
 from maniple.store import EventRecord
 
@@ -41,7 +42,8 @@ class AnswerPieces:
 
     The text of the reporter is passed on as it comes. That of another member is an answer only if no tool
     call and no plan follows it: it is held back until that is known. A question that ends the segment is a
-    part of the answer, and so is what the answer lacks. With `has_forms` the client shows questions itself.
+    part of the answer, and so is what the answer lacks. With `has_forms` the client shows questions itself;
+    calls of its own functions are never text.
     """
 
     def __init__(self, *, has_forms: bool = False) -> None:
@@ -121,7 +123,7 @@ class AnswerPieces:
         match event:
             case StepInterrupted():
                 yield AnswerPiece("progress", _as_lines(describe_question(event)))
-            case RunInterrupted() if not self._has_forms:
+            case RunInterrupted() if not self._has_forms and ClientCall.of(event.payload) is None:
                 yield self._answer(self._question(event))
             case RunStatusChanged():
                 yield from self._status(event)

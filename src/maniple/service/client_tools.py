@@ -77,11 +77,14 @@ async def refuse_new_message(store: Store, thread_id: str, owner: str) -> None:
             raise CallsWaiting(f"The conversation waits for the results of {named}. Send these first.")
 
 
-async def send_results(service: Service, owner: str, results: Mapping[str, Any]) -> AcceptedRun:
+async def send_results(
+    service: Service, owner: str, results: Mapping[str, Any], thread_id: str | None = None
+) -> AcceptedRun:
     """Continue the run that waits for calls with their results, by the ids of the calls.
 
     Results that it has already are not taken again, so that a request can be repeated. The events of the
-    result are those since the run went on with the last of them. Raises `UnknownCall` and as `Engine.resume`.
+    result are those since the run went on with the last of them. Raises `UnknownCall`, also for a run of
+    another thread than `thread_id`, if that is given, and as `Engine.resume`.
     """
     run_ids = {run_of_call(one) for one in results}
     run_id = run_ids.pop() if len(run_ids) == 1 else None
@@ -91,6 +94,8 @@ async def send_results(service: Service, owner: str, results: Mapping[str, Any])
         run = await service.engine.status(run_id, owner)
     except NotFound as error:
         raise _make_unknown(results) from error
+    if thread_id is not None and run.thread_id != thread_id:
+        raise _make_unknown(results)
     asked = await _read_asked(service.store, run_id)
     if unknown := [one for one in results if one not in asked]:
         raise _make_unknown(unknown)

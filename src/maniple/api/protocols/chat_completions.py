@@ -8,16 +8,27 @@ import json
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Path, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict
 
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.document import describe_stream
 from maniple.api.not_used import describe_not_used
 from maniple.api.protocols.chat_request import TEAM, ChatCompletionRequest, ChatQuestion, read_question
+from maniple.api.protocols.chat_views import (
+    ERRORS,
+    AnswerMessage,
+    CalledFunction,
+    ChatCompletionView,
+    CompletionChoice,
+    CompletionUsage,
+    FinishReason,
+    FunctionCallView,
+    ModelList,
+    ModelView,
+)
 from maniple.api.protocols.conversations import (
     AnsweredOf,
     AnsweredRuns,
@@ -27,99 +38,25 @@ from maniple.api.protocols.conversations import (
     submit,
 )
 from maniple.api.protocols.following import follow_run, read_ended, stream_frames
+from maniple.api.protocols.functions import find_calls, name_lost_functions, write_arguments
 from maniple.api.protocols.openai_errors import UnsupportedParameter, describe_error
 from maniple.api.protocols.run_choices import name_unknown
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError, StoreError
 from maniple.runs import AcceptedRun, RunRequest, ServiceStopping
+from maniple.scope.client_tools import ClientCall, ClientTool
 from maniple.service import Service
 from maniple.service.answer_pieces import AnswerPieces
 from maniple.service.callers import KeyRevoked
+from maniple.service.client_tools import send_results
 from maniple.service.sent_files import store_files
 from maniple.service.views import resolve_thread_id
 from maniple.store import RunRecord
 
 router = keyed_router("openai", is_protocol=True)
 Answered = TypeVar("Answered")
-_OWNER = "maniple"
-_FINISH: Mapping[str, Literal["stop", "length"]] = {"budget_exhausted": "length"}
 
 
-class ModelView(BaseModel):
-    """A model: the team, or an agent that answers alone."""
-
-    id: str
-    object: Literal["model"] = "model"
-    created: int = 0
-    owned_by: str = _OWNER
-
-
-class ModelList(BaseModel):
-    """All models."""
-
-    object: Literal["list"] = "list"
-    data: list[ModelView]
-
-
-class CompletionUsage(BaseModel):
-    """The tokens of all model calls of the run."""
-
-    prompt_tokens: int
-    completion_tokens: int
-    total_tokens: int
-
-
-class AnswerMessage(BaseModel):
-    """The answer; `reasoning_content` has a line for each step of the work."""
-
-    role: Literal["assistant"] = "assistant"
-    content: str
-    reasoning_content: str = ""
-    refusal: str | None = None
-
-
-class CompletionChoice(BaseModel):
-    """The one answer."""
-
-    index: int = 0
-    message: AnswerMessage
-    logprobs: None = None
-    finish_reason: Literal["stop", "length"]
-
-
-class ChatCompletionView(BaseModel):
-    """An answer of the team. `not_used` names the parameters of the request that had no effect."""
-
-    id: str
-    object: Literal["chat.completion"] = "chat.completion"
-    created: int
-    model: str
-    choices: list[CompletionChoice]
-    usage: CompletionUsage
-    thread_id: str
-    not_used: list[str]
-
-
-class OpenAIError(BaseModel):
-    """What went wrong."""
-
-    message: str
-    type: str
-    param: str | None
-    code: str | None
-
-
-class OpenAIErrorView(BaseModel):
-    """An error as OpenAI's clients read it."""
-
-    model_config = ConfigDict(title="OpenAIErrorBody")
-
-    error: OpenAIError
-
-
-ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": OpenAIErrorView} for status in (400, 401, 404, 409, 413, 422, 429, 500, 503)
-}
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: {
         "model": ChatCompletionView,
@@ -167,15 +104,20 @@ async def create_chat_completion(
     """
     agent, question = agent_of(body.model, service), read_question(body)
     conversation = SentConversation("chat.completions", question.asked)
-    accepted = await submit(
-        service,
-        await _as_run(question, agent, service, caller.owner),
-        conversation,
-        answered,
-        is_repeated=retries > 0,
-        prepare=lambda thread_id: store_files(service, caller.owner, thread_id, question.files),
-    )
-    not_used = [*question.not_used, *name_unknown("metadata", body.metadata or {})]
+    functions = question.functions.accept(service)
+    if question.results:
+        accepted = await send_results(service, caller.owner, question.results)
+    else:
+        accepted = await submit(
+            service,
+            await _as_run(question, functions, agent, service, caller.owner),
+            conversation,
+            answered,
+            is_repeated=retries > 0,
+            prepare=lambda thread_id: store_files(service, caller.owner, thread_id, question.files),
+        )
+    lost = name_lost_functions(accepted.run, functions)
+    not_used = [*question.not_used, *name_unknown("metadata", body.metadata or {}), *lost]
     answer = _Answer(service, accepted, conversation, body.model, not_used)
     if body.stream:
         options = body.stream_options
@@ -200,11 +142,14 @@ def agent_of(model: str, service: Service) -> str:
     return model
 
 
-async def _as_run(question: ChatQuestion, agent: str, service: Service, owner: str) -> RunRequest:
+async def _as_run(
+    question: ChatQuestion, functions: Sequence[ClientTool], agent: str, service: Service, owner: str
+) -> RunRequest:
     choices, thread_id = question.choices, None
     if choices.thread_id:
         thread_id = await resolve_thread_id(service.store, choices.thread_id, owner)
-    return RunRequest(question.messages, thread_id, choices.as_options(agent), owner)
+    options = choices.as_options(agent)
+    return RunRequest(question.messages, thread_id, options, owner, client_tools=functions)
 
 
 @dataclass(slots=True)
@@ -242,13 +187,39 @@ class _Answer:
         if not isinstance(error, (ServiceStopping, StoreError, KeyRevoked)):
             await note_delivery(self.service.store, self.accepted.run, self.conversation)
 
-    async def end(self, found: AnswerPieces) -> tuple[RunRecord, str]:
-        """Return the run at its end, and the end of its answer; raises the error that ended it."""
+    async def end(self, found: AnswerPieces) -> "_AnswerEnd":
+        """Return the end of the answer; raises the error that ended the run."""
         run, rest = await read_ended(self.service, self.accepted.run), found.unsent
-        if not rest and not found.sent.strip():
+        calls = find_calls(found.view.pauses) if run.status == "interrupted" else []
+        if not rest and not calls and not found.sent.strip():
             failure = found.view.failure
             raise _failure(run, failure.message if failure else "")
-        return run, rest
+        return _AnswerEnd(run, rest, calls)
+
+
+@dataclass(frozen=True, slots=True)
+class _AnswerEnd:
+    """The run at its end, the end of its answer, and the calls that the client is asked to run."""
+
+    run: RunRecord
+    rest: str
+    calls: Sequence[ClientCall]
+
+    @property
+    def reason(self) -> FinishReason:
+        """Why the answer ends."""
+        return "tool_calls" if self.calls else "length" if self.run.status == "budget_exhausted" else "stop"
+
+    @property
+    def call_views(self) -> list[FunctionCallView] | None:
+        """The calls; None without one."""
+        views = [
+            FunctionCallView(
+                id=one.call_id, function=CalledFunction(name=one.name, arguments=write_arguments(one))
+            )
+            for one in self.calls
+        ]
+        return views or None
 
 
 def _failure(run: RunRecord, message: str) -> ManipleError:
@@ -300,14 +271,17 @@ async def _collect(answer: _Answer) -> ChatCompletionView:
     found, texts = AnswerPieces(), {"progress": list[str](), "answer": list[str]()}
     async for kind, text in answer.pieces(found):
         texts[kind].append(text)
-    run, rest = await answer.end(found)
-    content, progress = "".join((*texts["answer"], rest)), "".join(texts["progress"])
-    message = AnswerMessage(content=content, reasoning_content=progress)
+    end = await answer.end(found)
+    content, progress = "".join((*texts["answer"], end.rest)), "".join(texts["progress"])
+    calls = end.call_views
+    message = AnswerMessage(
+        content=(content or None) if calls else content, reasoning_content=progress, tool_calls=calls
+    )
     return ChatCompletionView(
         **answer.base,
-        choices=[CompletionChoice(message=message, finish_reason=_FINISH.get(run.status, "stop"))],
-        usage=_usage(run),
-        thread_id=run.thread_name,
+        choices=[CompletionChoice(message=message, finish_reason=end.reason)],
+        usage=_usage(end.run),
+        thread_id=end.run.thread_name,
         not_used=[*answer.not_used],
     )
 
@@ -327,21 +301,23 @@ async def _chunks(answer: _Answer, answered: AnsweredRuns, has_usage_chunk: bool
         try:
             async for kind, text in answer.pieces(found):
                 yield _chunk(answer, {"content" if kind == "answer" else "reasoning_content": text})
-            run, rest = await answer.end(found)
+            end = await answer.end(found)
         except ManipleError as error:
             await answer.note_failure(error)
             yield _frame(describe_error(error)[0])
             return
-        if rest:
-            yield _chunk(answer, {"content": rest})
-        usage = _usage(run).model_dump()
-        last = {"choices": [_choice({}, _FINISH.get(run.status, "stop"))], "not_used": [*answer.not_used]}
+        if end.rest:
+            yield _chunk(answer, {"content": end.rest})
+        for index, call in enumerate(end.call_views or ()):
+            yield _chunk(answer, {"tool_calls": [{"index": index, **call.model_dump()}]})
+        usage = _usage(end.run).model_dump()
+        last = {"choices": [_choice({}, end.reason)], "not_used": [*answer.not_used]}
         if has_usage_chunk:
             yield _frame({**_head(answer), **last})
             yield _frame({**_head(answer), "choices": [], "usage": usage})
         else:
             yield _frame({**_head(answer), **last, "usage": usage})
-        await note_delivery(answer.service.store, run, answer.conversation)
+        await note_delivery(answer.service.store, end.run, answer.conversation)
         yield b"data: [DONE]\n\n"
 
 
@@ -349,11 +325,11 @@ def _head(answer: _Answer) -> dict[str, Any]:
     return {**answer.base, "object": "chat.completion.chunk"}
 
 
-def _choice(delta: Mapping[str, str], finish: str | None = None) -> dict[str, Any]:
+def _choice(delta: Mapping[str, Any], finish: str | None = None) -> dict[str, Any]:
     return {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
 
 
-def _chunk(answer: _Answer, delta: Mapping[str, str]) -> bytes:
+def _chunk(answer: _Answer, delta: Mapping[str, Any]) -> bytes:
     return _frame({**_head(answer), "choices": [_choice(delta)]})
 
 

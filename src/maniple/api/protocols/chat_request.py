@@ -5,11 +5,13 @@ Source: https://platform.openai.com/docs/api-reference/chat/create
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Annotated, Any, Literal, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from pydantic import BaseModel, ConfigDict, Field
 
+from maniple.api.protocols.functions import FunctionResults, OfferedFunctions, offer_functions
 from maniple.api.protocols.openai_errors import UnsupportedParameter
 from maniple.api.protocols.run_choices import InvalidChoice, RunChoices, read_choices
 from maniple.service.sent_files import SentFile, decode_content
@@ -19,9 +21,7 @@ from maniple.types import EFFORTS
 TEAM = "maniple"
 """The model id of the whole team."""
 _REFUSED_UNLESS: Mapping[str, tuple[Any, ...]] = {
-    "tools": ([],),
     "functions": ([],),
-    "tool_choice": ("none", "auto"),
     "function_call": ("none", "auto"),
     "response_format": ({"type": "text"},),
     "logprobs": (False,),
@@ -37,6 +37,7 @@ _ROLES: Mapping[str, type[BaseMessage]] = {
     "developer": SystemMessage,
 }
 _RESULT_ROLES = frozenset(("tool", "function"))
+_MAX_TOOLS = 128
 _MAX_PARTS = 200
 _PARTS = "text, image_url and file (with file_data)"
 
@@ -56,6 +57,26 @@ class CompletionMessage(BaseModel):
 
     role: str = Field(json_schema_extra={"enum": [*_ROLES, *sorted(_RESULT_ROLES)]})
     content: str | Annotated[list[Part], Field(max_length=_MAX_PARTS)] | None = None
+
+
+class ChatFunction(BaseModel):
+    """A function that the client runs; `parameters` is a JSON Schema, which its arguments fit."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: str
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
+
+
+class ChatTool(BaseModel):
+    """A tool of the client."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: Literal["function"]
+    function: ChatFunction
 
 
 class StreamOptions(BaseModel):
@@ -90,6 +111,15 @@ class ChatCompletionRequest(BaseModel):
         "effect, nor has one beside another `effort` in `metadata`; the answer names it.",
     )
     n: Literal[1] | None = Field(default=None, description="The team gives one answer.")
+    tools: Annotated[list[ChatTool], Field(max_length=_MAX_TOOLS)] | None = Field(
+        default=None,
+        description="Functions that the client runs: the answer has the calls, and messages of the role "
+        "`tool` at the end of the next request have the results.",
+    )
+    tool_choice: str | dict[str, Any] | None = Field(
+        default=None, description="`auto`, or `none`: no function is called. Other values are refused."
+    )
+    parallel_tool_calls: bool | None = Field(default=None, description="false is refused with functions.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +133,9 @@ class ChatQuestion:
     """The user's messages, as one text each."""
     not_used: Sequence[str]
     """The parameters and parts of the request that have no effect."""
+    functions: OfferedFunctions
+    results: Mapping[str, str]
+    """The results of calls, by their ids, with which the conversation ends; then nothing new is asked."""
 
 
 def read_question(body: ChatCompletionRequest, effort_name: str = "reasoning_effort") -> ChatQuestion:
@@ -110,26 +143,51 @@ def read_question(body: ChatCompletionRequest, effort_name: str = "reasoning_eff
 
     `effort_name` is the name that the request itself has for its effort.
     """
-    not_used = _check_parameters(body.model_extra or {})
-    messages, parts = list[BaseMessage](), _PartReader(not_used)
+    not_used = check_parameters(body.model_extra or {})
+    messages, parts, results = list[BaseMessage](), _PartReader(not_used), _read_results(body.messages)
     for place, one in enumerate(body.messages):
         if one.role in _RESULT_ROLES:
-            not_used.append(f"messages.{place}")
+            is_result = (one.model_extra or {}).get("tool_call_id") in results
+            not_used += [] if is_result else [f"messages.{place}"]
             continue
         kind = _ROLES.get(one.role)
         if kind is None:
             raise _invalid(f"messages.{place}.role", f"{one.role!r} is none of {', '.join(_ROLES)}.")
         parts.begin(place, is_newest=place == len(body.messages) - 1)
         messages.append(kind(content=cast("str | list[str | dict[Any, Any]]", parts.read(one))))
-    if not messages or not isinstance(messages[-1], HumanMessage):
+    if not results and (not messages or not isinstance(messages[-1], HumanMessage)):
         raise _invalid("messages", "The last message must be the user's: the team answers that one.")
-    if not messages[-1].text.strip() and not parts.has_picture:
+    if not results and not messages[-1].text.strip() and not parts.has_picture:
         raise _invalid("messages", "The last message is empty: give it text or a picture.")
+    for place, tool in enumerate(body.tools or ()):
+        extra = [*(tool.model_extra or {}), *(f"function.{one}" for one in tool.function.model_extra or {})]
+        not_used += [fix_surrogates(f"tools.{place}.{one}") for one in extra]
     asked = [str(one.content) for one in messages if isinstance(one, HumanMessage)]
     choices = _read_choices(body)
     if body.reasoning_effort not in (None, choices.effort):
         not_used.append(effort_name)
-    return ChatQuestion(messages, choices, parts.files, asked, not_used)
+    return ChatQuestion(messages, choices, parts.files, asked, not_used, _read_functions(body), results)
+
+
+def _read_functions(body: ChatCompletionRequest) -> OfferedFunctions:
+    described = [
+        (f"tools.{place}.function", one.function.model_dump()) for place, one in enumerate(body.tools or ())
+    ]
+    return offer_functions(described, body.tool_choice, body.parallel_tool_calls)
+
+
+def _read_results(messages: Sequence[CompletionMessage]) -> dict[str, str]:
+    """Return the results with which a conversation ends, by the ids of the calls."""
+    results = FunctionResults()
+    last = takewhile(lambda place: messages[place].role == "tool", range(len(messages) - 1, -1, -1))
+    for place in sorted(last):
+        call_id = (messages[place].model_extra or {}).get("tool_call_id")
+        content = messages[place].content
+        parts = (
+            content if content is None or isinstance(content, str) else [one.model_dump() for one in content]
+        )
+        results.add(f"messages.{place}", call_id, parts)
+    return results.by_call
 
 
 def _read_choices(body: ChatCompletionRequest) -> RunChoices:
@@ -143,7 +201,7 @@ def _read_choices(body: ChatCompletionRequest) -> RunChoices:
     return choices
 
 
-def _check_parameters(given: Mapping[str, Any]) -> list[str]:
+def check_parameters(given: Mapping[str, Any]) -> list[str]:
     """Return the parameters that have no effect; raise the error of one that promises something."""
     for name, harmless in _REFUSED_UNLESS.items():
         if given.get(name) is not None and given[name] not in harmless:

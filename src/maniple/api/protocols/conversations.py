@@ -13,6 +13,7 @@ from fastapi import Depends, Header, Request
 
 from maniple.events import RunStarted
 from maniple.runs import AcceptedRun, RunRequest
+from maniple.service.client_tools import refuse_new_message
 from maniple.store import RunRecord, Store, Thread, read_event_pages
 from maniple.text import fix_surrogates
 
@@ -98,13 +99,16 @@ async def submit(
 
     A client that was cut off sends the same request again: it gets the run of the first one, if nobody else
     reads its answer, or if the client says that it repeats itself (`is_repeated`). `prepare` is given the
-    thread of a new run, or None, and returns it, or a new one. Raises the errors of `Engine.submit`.
+    thread of a new run, or None, and returns it, or a new one. Raises `CallsWaiting` and the errors of
+    `Engine.submit`.
     """
     store, owner = service.store, request.owner
     begun = await _find_begun(store, owner, conversation)
     if begun is not None and (is_repeated or begun.run_id not in answered):
         return AcceptedRun(begun, await find_segment_start(store, begun.run_id))
     async with _continued_thread(store, request, conversation) as thread_id:
+        if thread_id is not None:
+            await refuse_new_message(store, thread_id, owner)
         thread_id = await prepare(thread_id)
         accepted = await service.engine.submit(replace(request, thread_id=thread_id))
     await store.threads.touch(accepted.run.thread_id, cut_history=conversation.unanswered)

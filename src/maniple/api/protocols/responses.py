@@ -12,17 +12,14 @@ from fastapi.responses import JSONResponse
 
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.document import describe_stream
-from maniple.api.protocols.chat_completions import ERRORS, wait_or_leave
+from maniple.api.protocols.chat_completions import wait_or_leave
+from maniple.api.protocols.chat_views import ERRORS
 from maniple.api.protocols.conversations import AnsweredOf, AnsweredRuns, Retries
 from maniple.api.protocols.following import stream_frames
 from maniple.api.protocols.openai_errors import UnsupportedParameter, describe_error
 from maniple.api.protocols.responses_compact import CompactRequest, compact_conversation
-from maniple.api.protocols.responses_request import (
-    AskedResponse,
-    ResponseDesk,
-    ResponseRequest,
-    find_response,
-)
+from maniple.api.protocols.responses_desk import AskedResponse, ResponseDesk, find_response
+from maniple.api.protocols.responses_request import ResponseRequest
 from maniple.api.protocols.responses_view import Json, ResponseView, frame
 from maniple.api.routes.threads import delete_thread
 from maniple.api.state import ServiceOf

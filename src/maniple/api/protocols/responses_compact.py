@@ -15,14 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from maniple.api.protocols.chat_completions import agent_of
 from maniple.api.protocols.compaction import COMPACTION, CompactedMessages, CompactionReader, OtherMessage
 from maniple.api.protocols.openai_errors import UnsupportedParameter
-from maniple.api.protocols.responses_request import (
-    MAX_ITEMS,
-    InputItem,
-    ResponseBody,
-    ResponseDesk,
-    find_response,
-    make_previous_missing,
-)
+from maniple.api.protocols.responses_desk import ResponseDesk, find_response, make_previous_missing
+from maniple.api.protocols.responses_request import MAX_ITEMS, InputItem, ResponseBody
 from maniple.api.protocols.responses_view import Json, make_usage
 from maniple.api.requests import check_storable
 from maniple.events import RunView

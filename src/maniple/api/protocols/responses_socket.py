@@ -20,12 +20,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from maniple.api.not_used import describe_not_used
 from maniple.api.protocols.conversations import AnsweredRuns
 from maniple.api.protocols.openai_errors import UnsupportedParameter, describe_error, error_body
-from maniple.api.protocols.responses_request import (
-    AskedResponse,
-    ResponseBody,
-    ResponseDesk,
-    make_previous_missing,
-)
+from maniple.api.protocols.responses_desk import AskedResponse, ResponseDesk, make_previous_missing
+from maniple.api.protocols.responses_request import ResponseBody
 from maniple.api.protocols.responses_view import Json, ResponseView
 from maniple.api.routes.threads import delete_thread
 from maniple.api.sse import SEND_SECONDS

@@ -9,14 +9,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from maniple.api.protocols.functions import write_arguments
 from maniple.events import (
     Event,
+    RunInterrupted,
     RunView,
     SessionState,
     ToolCalled,
     ToolReturned,
     event_of,
 )
+from maniple.scope.client_tools import ClientCall
 from maniple.service.answer_pieces import AnswerPiece, AnswerPieces
 from maniple.store import EventRecord, RunRecord
 
@@ -93,6 +96,8 @@ class ResponseView:
             return
         for piece in self.pieces.feed(record):
             yield from self._write(piece)
+        if record.type == RunInterrupted.type:
+            yield from self._call_client(event_of(record))
         if record.type in (ToolCalled.type, ToolReturned.type):
             yield from self._tool(event_of(record))
         self.has_ended = record.type == SessionState.type
@@ -186,6 +191,22 @@ class ResponseView:
         index = "content_index" if item["type"] == "message" else "summary_index"
         at = {"item_id": item["id"], "output_index": self._open if place is None else place, index: 0}
         return self._event(kind, **at, **fields)
+
+    def _call_client(self, event: Event) -> Iterator[Json]:
+        """Yield the item of a call that the client is asked to run; nothing for any other question."""
+        call = ClientCall.of(event.payload) if isinstance(event, RunInterrupted) else None
+        if call is None:
+            return
+        yield from self._close()
+        at, arguments = {"output_index": len(self.output)}, write_arguments(call)
+        item: Json = {"type": "function_call", "id": f"fc_{call.call_id}", "status": "in_progress"}
+        item |= {"call_id": call.call_id, "name": call.name, "arguments": ""}
+        yield from self._add(item)
+        at["item_id"] = item["id"]
+        yield self._event("response.function_call_arguments.delta", **at, delta=arguments)
+        yield self._event("response.function_call_arguments.done", **at, arguments=arguments)
+        item |= {"status": "completed", "arguments": arguments}
+        yield self._event("response.output_item.done", output_index=at["output_index"], item=item)
 
     def _tool(self, event: Event) -> Iterator[Json]:
         if isinstance(event, ToolReturned):

@@ -1,0 +1,245 @@
+"""The response that each request of OpenAI's Responses becomes: accepted, followed and found again.
+
+Source: https://platform.openai.com/docs/api-reference/responses and https://www.openresponses.org
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import asdict, dataclass
+from uuid import uuid4
+
+from maniple.api.protocols.chat_completions import agent_of
+from maniple.api.protocols.chat_request import ChatQuestion, check_parameters, read_question
+from maniple.api.protocols.compaction import COMPACTION, CompactionReader, expand_items
+from maniple.api.protocols.conversations import AnsweredRuns, SentConversation, note_delivery, submit
+from maniple.api.protocols.following import follow_run, make_stopping_error
+from maniple.api.protocols.functions import name_lost_functions
+from maniple.api.protocols.openai_errors import UnsupportedParameter
+from maniple.api.protocols.responses_request import (
+    MAX_ITEMS,
+    InputItem,
+    ResponseBody,
+    as_chat,
+    name_unused,
+    other_parameters,
+    read_functions,
+    read_results,
+)
+from maniple.api.protocols.responses_view import Json, ResponseName, ResponseView
+from maniple.runs import AcceptedRun, NotFound, RunRequest
+from maniple.scope.client_tools import ClientTool
+from maniple.service import Service
+from maniple.service.client_tools import send_results
+from maniple.service.sent_files import store_files
+from maniple.service.views import resolve_thread_id
+from maniple.store import RunRecord
+
+
+@dataclass(frozen=True, slots=True)
+class AskedResponse:
+    """A segment of a run, as the response to a request."""
+
+    service: Service
+    name: ResponseName
+    run: RunRecord
+    base: Json
+    conversation: SentConversation | None = None
+    """The conversation of the request that this answers; None if a response is read again."""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The header that names the run."""
+        return {"x-request-id": self.run.run_id}
+
+    async def view(self) -> ResponseView:
+        """Return the response as far as it is stored."""
+        view = ResponseView(self.name, self.base)
+        _ = [*view.begin()]
+        after = self.name.after
+        while page := await self.service.store.events.read(self.run.run_id, after):
+            for record in page:
+                _ = [*view.feed(record)]
+            after = page[-1].number
+        if view.has_ended:
+            _ = [*view.end(self.run)]
+        return view
+
+    async def events(self, view: ResponseView) -> AsyncGenerator[Json]:
+        """Yield the events until the end of the segment; raises the errors of `Engine.events`."""
+        for event in view.begin():
+            yield event
+        accepted = AcceptedRun(self.run, self.name.after)
+        async with aclosing(follow_run(self.service, accepted)) as records:
+            async for record in records:
+                for event in view.feed(record):
+                    yield event
+                if view.has_ended:
+                    break
+        if not view.has_ended:
+            raise make_stopping_error()
+        run = await self.service.engine.status(self.run.run_id, self.run.owner)
+        for event in view.end(run):
+            yield event
+
+    async def deliver(self, view: ResponseView) -> AsyncGenerator[Json]:
+        """Yield the events for a client, and store at the end that it has the whole answer to its request."""
+        with self.service.metrics.client():
+            async with aclosing(self.events(view)) as events:
+                async for event in events:
+                    yield event
+        await self.note_delivery(self.run)
+
+    async def note_delivery(self, run: RunRecord) -> None:
+        """Store that the client that asked has the answer; nothing if a response is read again."""
+        if self.conversation is not None:
+            await note_delivery(self.service.store, run, self.conversation)
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseDesk:
+    """Accepts the requests of a caller."""
+
+    service: Service
+    owner: str
+    answered: AnsweredRuns
+
+    async def accept(
+        self, body: ResponseBody, thread_id: str | None, *, is_repeated: bool = False
+    ) -> AskedResponse:
+        """Accept a request on a thread, or on a new one; raises `UnsupportedParameter` and as `submit`."""
+        service, agent = self.service, agent_of(body.model, self.service)
+        results = read_results(body)
+        functions = read_functions(body).accept(service)
+        if results:
+            return await self._continue(body, thread_id, results, functions)
+        question = await self.read(body)
+        if not thread_id and question.choices.thread_id:
+            if not body.is_stored:
+                raise UnsupportedParameter("store", "A stored conversation goes on with store: true.")
+            thread_id = await resolve_thread_id(service.store, question.choices.thread_id, self.owner)
+        key = "\n".join((body.previous_response_id or "", *question.asked))
+        # An unstored run is deleted with its socket: nobody else joins it, and it joins none.
+        conversation = SentConversation("responses" if body.is_stored else uuid4().hex, (key,))
+        options = question.choices.as_options(agent)
+        accepted = await submit(
+            service,
+            RunRequest(
+                *(question.messages, thread_id or None, options, self.owner),
+                client_tools=functions,
+                metadata=dict(body.metadata or {}),
+            ),
+            conversation,
+            self.answered,
+            is_repeated=is_repeated,
+            prepare=lambda thread: store_files(service, self.owner, thread, question.files),
+        )
+        not_used = [*question.not_used, *name_unused(body), *name_lost_functions(accepted.run, functions)]
+        return self._respond(body, accepted, not_used, conversation)
+
+    async def _continue(
+        self,
+        body: ResponseBody,
+        thread_id: str | None,
+        results: Mapping[str, str],
+        functions: Sequence[ClientTool],
+    ) -> AskedResponse:
+        """Continue the run that waits for these results of calls."""
+        if not body.is_stored and thread_id is None:
+            raise make_previous_missing()  # the run is stored, or belongs to another socket
+        accepted = await send_results(self.service, self.owner, results, thread_id)
+        lost = [name for name in ("instructions", "metadata", "reasoning") if getattr(body, name)]
+        lost += check_parameters(other_parameters(body))
+        not_used = [*lost, *name_unused(body), *name_lost_functions(accepted.run, functions)]
+        return self._respond(body, accepted, not_used, None)
+
+    def _respond(
+        self,
+        body: ResponseBody,
+        accepted: AcceptedRun,
+        not_used: Sequence[str],
+        conversation: SentConversation | None,
+    ) -> AskedResponse:
+        name = ResponseName(accepted.run.run_id, accepted.after, body.is_stored)
+        base = response_base(name, accepted.run) | {
+            "model": body.model,
+            "previous_response_id": body.previous_response_id,
+            "instructions": body.instructions,
+            "background": bool(body.background),
+            "metadata": body.metadata or {},
+            "tool_choice": body.tool_choice or "auto",
+            "not_used": [*not_used],
+        }
+        if not body.is_stored:
+            base |= {"store": False, "conversation": None}
+        return AskedResponse(self.service, name, accepted.run, base, conversation)
+
+    async def read(self, body: ResponseBody) -> ChatQuestion:
+        """Return what a request asks for; raises `UnsupportedParameter`."""
+        if not isinstance(body.input, str) and any(one.type == COMPACTION for one in body.input):
+            reader, make = CompactionReader(self.service.webhook_key, self.owner), InputItem.model_validate
+            items = await asyncio.to_thread(expand_items, body.input, reader, make, MAX_ITEMS)
+            body = body.model_copy(update={"input": items})
+        return read_question(as_chat(body), "reasoning.effort")
+
+    async def find_previous(self, body: ResponseBody) -> str | None:
+        """Return the thread that a request continues; None for a new one; raises `UnsupportedParameter`."""
+        if not body.previous_response_id:
+            return None
+        found = await find_response(self.service, body.previous_response_id, self.owner)
+        if found is None:
+            raise make_previous_missing()
+        return found.run.thread_id
+
+
+async def find_response(service: Service, text: str, owner: str) -> AskedResponse | None:
+    """Return a response by its id; None if there is none of this owner."""
+    name = ResponseName.of(text)
+    if name is not None:
+        with suppress(NotFound):
+            run = await service.engine.status(name.run_id, owner)
+            return AskedResponse(service, name, run, response_base(name, run))
+    return None
+
+
+def make_previous_missing() -> UnsupportedParameter:
+    """Return the error of a request that continues a response which cannot be found."""
+    return UnsupportedParameter(
+        "previous_response_id",
+        "There is no such response. Send the whole conversation, without previous_response_id.",
+        code="previous_response_not_found",
+    )
+
+
+def response_base(name: ResponseName, run: RunRecord) -> Json:
+    """Return the fields of a response that do not change, with the defaults of those that have no effect."""
+    request = RunRequest.of(run)
+    return {
+        "id": str(name),
+        "object": "response",
+        "created_at": int(run.created_at),
+        "model": "maniple",
+        "previous_response_id": None,
+        "instructions": None,
+        "tools": [{"type": "function", **asdict(one), "strict": True} for one in request.client_tools],
+        "tool_choice": "auto",
+        "truncation": "disabled",
+        "parallel_tool_calls": True,
+        "text": {"format": {"type": "text"}},
+        "top_p": 1.0,
+        "presence_penalty": 0.0,
+        "frequency_penalty": 0.0,
+        "top_logprobs": 0,
+        "temperature": 1.0,
+        "reasoning": {"effort": request.options.effort or None, "summary": None},
+        "max_output_tokens": None,
+        "max_tool_calls": None,
+        "store": True,
+        "background": False,
+        "service_tier": "default",
+        "metadata": request.metadata,
+        "safety_identifier": None,
+        "prompt_cache_key": None,
+        "conversation": {"id": run.thread_name},
+        "not_used": [],
+    }

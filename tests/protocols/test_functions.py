@@ -1,0 +1,254 @@
+"""Functions of the client, with the clients of the protocols: offered, called, and answered."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import openai
+import pytest
+from openai import AsyncOpenAI
+
+from tests.openai_server import OpenAIServer, call, reply
+from tests.serving import ServerProcess
+
+pytestmark = pytest.mark.anyio
+LOCATION = {"type": "object", "properties": {"location": {"type": "string"}}, "required": ["location"]}
+WEATHER = {"name": "get_weather", "description": "Tells the weather.", "parameters": LOCATION}
+STEP = {"agent_name": "researcher", "title": "Look", "description": "Look up the weather."}
+QUESTION = "What is the weather in Rome?"
+ANSWER = "It is sunny in Rome."
+
+
+def calls(*places: str) -> dict[str, Any]:
+    """A reply that calls the function once for each place."""
+    return {"tool_calls": [{"name": "get_weather", "arguments": {"location": one}} for one in places]}
+
+
+def script(*replies: Any) -> dict[str, Any]:
+    """A script in which one member answers all questions, with these replies first."""
+    return {
+        "by_history": True,
+        "coordinator": [call("handoff_to_planner", locale="en-US", step=STEP)],
+        "researcher": [*replies, reply(ANSWER)],
+    }
+
+
+@pytest.fixture
+async def client(server: ServerProcess, model: OpenAIServer) -> AsyncIterator[AsyncOpenAI]:
+    model.reset(script(calls("Rome")))
+    async with AsyncOpenAI(base_url=f"{server.url}/v1", api_key="none", timeout=100, max_retries=0) as it:
+        yield it
+
+
+def sent_results(model: OpenAIServer) -> str:
+    """Return the results of tools in the newest request of the member."""
+    sent = [one for one in model.requests if "You are the researcher" in json.dumps(one)]
+    return json.dumps([one["content"] for one in sent[-1]["messages"] if one["role"] == "tool"])
+
+
+# Chat Completions
+
+CHAT_TOOL: Any = {"type": "function", "function": {**WEATHER, "strict": True}}
+
+
+def asking(text: str = QUESTION) -> list[Any]:
+    return [{"role": "user", "content": text}]
+
+
+async def chat(client: AsyncOpenAI, messages: list[Any], **more: Any) -> Any:
+    return await client.chat.completions.create(
+        model="maniple", messages=messages, **{"tools": [CHAT_TOOL], **more}
+    )
+
+
+def result_of(one: Any, content: Any) -> Any:
+    return {"role": "tool", "tool_call_id": one.id, "content": content}
+
+
+async def test_a_completion_calls_a_function_and_goes_on_with_its_result(
+    client: AsyncOpenAI, model: OpenAIServer
+):
+    messages = asking()
+    first = await chat(client, messages)
+    [choice] = first.choices
+    assert choice.finish_reason == "tool_calls"
+    [called] = choice.message.tool_calls
+    assert (called.function.name, json.loads(called.function.arguments)) == (
+        "get_weather",
+        {"location": "Rome"},
+    )
+    assert len(called.id) <= 64
+    messages += [choice.message.model_dump(exclude_none=True), result_of(called, '{"degrees": 30}')]
+    second = await chat(client, messages)
+    assert second.id == first.id
+    assert (second.choices[0].finish_reason, second.choices[0].message.content) == ("stop", ANSWER)
+    assert '{\\"degrees\\": 30}' in sent_results(model)
+    assert (first.not_used, second.not_used) == ([], [])
+    again = await chat(client, messages)
+    assert (again.id, again.choices[0].message.content) == (first.id, ANSWER)
+    third = await chat(client, [*messages, {"role": "assistant", "content": ANSWER}, *asking("And in Oslo?")])
+    assert third.thread_id == first.thread_id
+
+
+async def test_a_streamed_completion_has_its_calls_in_chunks(client: AsyncOpenAI, model: OpenAIServer):
+    model.reset(script(calls("Rome", "Oslo")))
+    called: dict[int, dict[str, str]] = {}
+    reasons: list[str] = []
+    async for chunk in await chat(client, asking(), stream=True):
+        for choice in chunk.choices:
+            reasons += [choice.finish_reason] if choice.finish_reason else []
+            for one in choice.delta.tool_calls or ():
+                kept = called.setdefault(one.index, {"id": "", "name": "", "arguments": ""})
+                kept["id"] += one.id or ""
+                kept["name"] += one.function.name or ""
+                kept["arguments"] += one.function.arguments or ""
+    assert reasons == ["tool_calls"]
+    assert [json.loads(one["arguments"])["location"] for one in called.values()] == ["Rome", "Oslo"]
+    results = [
+        {"role": "tool", "tool_call_id": one["id"], "content": [{"type": "text", "text": "warm"}]}
+        for one in called.values()
+    ]
+    text = ""
+    async for chunk in await chat(
+        client, [*asking(), {"role": "assistant", "content": None}, *results], stream=True
+    ):
+        text += "".join(one.delta.content or "" for one in chunk.choices)
+    assert text == ANSWER
+
+
+async def test_a_new_message_is_no_result(client: AsyncOpenAI):
+    first = await chat(client, asking())
+    with pytest.raises(openai.ConflictError) as refused:
+        await chat(client, asking("Never mind."), extra_body={"metadata": {"thread_id": first.thread_id}})
+    assert refused.value.code == "calls_waiting"
+    assert first.choices[0].message.tool_calls[0].id in str(refused.value)
+
+
+async def test_a_result_of_no_call_and_one_of_another_client_are_refused(client: AsyncOpenAI):
+    for call_id in ("call_1", "call_0d8c6a4e-0000-4000-8000-000000000000_0123456789abcdef"):
+        result = {"role": "tool", "tool_call_id": call_id, "content": "warm"}
+        with pytest.raises(openai.BadRequestError) as refused:
+            await chat(client, [*asking(), result])
+        assert refused.value.code == "unknown_call"
+
+
+REFUSED: dict[str, Any] = {
+    "tool_choice": {"tool_choice": "required"},
+    "parallel_tool_calls": {"parallel_tool_calls": False},
+    "tools.0.function.name": {"tools": [{"type": "function", "function": {"name": "browser"}}]},
+    "tools.1.function.parameters": {
+        "tools": [CHAT_TOOL, {"type": "function", "function": {"name": "f", "parameters": {"type": "array"}}}]
+    },
+    "tools.0.type": {"tools": [{"type": "custom", "custom": {"name": "f"}}]},
+}
+
+
+@pytest.mark.parametrize("param", REFUSED)
+async def test_what_cannot_be_offered_is_refused_by_name(client: AsyncOpenAI, param: str):
+    with pytest.raises(openai.BadRequestError) as refused:
+        await chat(client, asking(), **REFUSED[param])
+    assert refused.value.param == param
+
+
+async def test_functions_that_may_not_be_called_are_not_offered(client: AsyncOpenAI, model: OpenAIServer):
+    model.reset({"coordinator": [reply(ANSWER)]})
+    assert (await chat(client, asking(), tool_choice="none")).choices[0].message.content == ANSWER
+    assert "get_weather" not in json.dumps(model.requests)
+
+
+# Responses
+
+TOOL: Any = {"type": "function", **WEATHER, "strict": True}
+
+
+async def respond(client: AsyncOpenAI, given: Any, **more: Any) -> Any:
+    return await client.responses.create(model="maniple", input=given, **{"tools": [TOOL], **more})
+
+
+def called_by(response: Any) -> list[Any]:
+    return [one for one in response.output if one.type == "function_call"]
+
+
+def output_of(one: Any, output: Any) -> Any:
+    return {"type": "function_call_output", "call_id": one.call_id, "output": output}
+
+
+@pytest.mark.parametrize("is_whole", [False, True], ids=["previous", "whole"])
+async def test_a_response_calls_a_function_and_the_next_one_has_its_result(
+    client: AsyncOpenAI, model: OpenAIServer, is_whole: bool
+):
+    first = await respond(client, QUESTION)
+    [called] = called_by(first)
+    assert (first.status, first.output[-1].type) == ("completed", "function_call")
+    assert (called.name, json.loads(called.arguments)) == ("get_weather", {"location": "Rome"})
+    assert first.tools[0].name == "get_weather"
+    output = output_of(called, [{"type": "input_text", "text": "30 degrees"}])
+    echo = [*asking(), *(one.model_dump(exclude_none=True) for one in first.output), output]
+    more = {} if is_whole else {"previous_response_id": first.id}
+    second = await respond(client, echo if is_whole else [output], **more)
+    assert (second.output_text, called_by(second)) == (ANSWER, [])
+    assert "30 degrees" in sent_results(model)
+    assert second.model_extra["not_used"] == []
+    assert second.id != first.id
+    again = await respond(client, [output], **more)
+    assert (again.id, again.output_text) == (second.id, ANSWER)
+    read = [await client.responses.retrieve(one.id) for one in (first, second)]
+    assert [one.output for one in read] == [first.output, second.output]
+    third = await respond(client, "And in Oslo?", previous_response_id=second.id)
+    assert third.conversation.id == first.conversation.id
+
+
+async def test_a_streamed_response_has_the_events_of_its_calls(client: AsyncOpenAI, model: OpenAIServer):
+    model.reset(script(calls("Rome", "Oslo")))
+    events = [event async for event in await respond(client, QUESTION, stream=True)]
+    done = [one for one in events if one.type == "response.function_call_arguments.done"]
+    deltas = [one.delta for one in events if one.type == "response.function_call_arguments.delta"]
+    assert [one.arguments for one in done] == deltas
+    response = events[-1].response
+    assert [one.id for one in called_by(response)] == [one.item_id for one in done]
+    assert [one.sequence_number for one in events] == [*range(len(events))]
+    outputs = [output_of(one, "warm") for one in called_by(response)]
+    goes_on = {"previous_response_id": response.id}
+    part = await respond(client, outputs[:1], **goes_on)
+    assert [one.call_id for one in called_by(part)] == [outputs[1]["call_id"]]
+    texts = [
+        one.delta
+        async for one in await respond(client, outputs[1:], stream=True, **goes_on)
+        if one.type == "response.output_text.delta"
+    ]
+    assert "".join(texts) == ANSWER
+
+
+async def test_several_results_at_once_are_one_response(client: AsyncOpenAI, model: OpenAIServer):
+    model.reset(script(calls("Rome", "Oslo", "Lima"), calls("Bonn")))
+    first = await respond(client, QUESTION)
+    outputs = [output_of(one, "warm") for one in called_by(first)]
+    assert len(outputs) == 3
+    second = await respond(client, outputs, previous_response_id=first.id)
+    [called] = called_by(second)
+    assert json.loads(called.arguments) == {"location": "Bonn"}
+    third = await respond(client, [output_of(called, "warm")], previous_response_id=second.id)
+    assert third.output_text == ANSWER
+
+
+async def test_the_wrong_conversation_has_no_such_call(client: AsyncOpenAI, model: OpenAIServer):
+    first = await respond(client, QUESTION)
+    model.reset({"coordinator": [reply("Hello.")]})
+    other = await respond(client, "Hi")
+    output = output_of(called_by(first)[0], "warm")
+    with pytest.raises(openai.BadRequestError) as refused:
+        await respond(client, [output], previous_response_id=other.id)
+    assert refused.value.code == "unknown_call"
+
+
+@pytest.mark.parametrize("param", ["tool_choice", "tools.1.parameters", "input.0"])
+async def test_what_a_response_cannot_do_is_refused_by_name(client: AsyncOpenAI, param: str):
+    picture = {"type": "function_call_output", "call_id": "a", "output": [{"type": "input_image"}]}
+    wrong: dict[str, Any] = {
+        "tool_choice": {"tool_choice": {"type": "function", "name": "get_weather"}},
+        "tools.1.parameters": {"tools": [{"type": "web_search"}, {**TOOL, "parameters": {"type": "array"}}]},
+        "input.0": {"input": [picture]},
+    }[param]
+    with pytest.raises(openai.BadRequestError) as refused:
+        await client.responses.create(**{"model": "maniple", "input": QUESTION, "tools": [TOOL], **wrong})
+    assert refused.value.param == param
