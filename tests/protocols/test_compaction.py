@@ -17,7 +17,8 @@ from maniple.api.protocols.compaction import (
     OtherMessage,
 )
 from maniple.api.protocols.conversations import AnsweredRuns
-from maniple.api.protocols.responses_request import MAX_ITEMS, ResponseBody, ResponseDesk
+from maniple.api.protocols.responses_desk import ResponseDesk
+from maniple.api.protocols.responses_request import MAX_ITEMS, ResponseBody
 from tests.api.in_process import InProcessService, open_service
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply
 from tests.protocols.test_chat_completions import PICTURE

@@ -77,16 +77,17 @@ def run_of_call(call_id: str) -> str | None:
 def read_client_tools(given: Sequence[Mapping[str, Any]]) -> tuple[ClientTool, ...]:
     """Return the functions that mappings with name, description and parameters describe.
 
-    A description or a schema may be missing or null. Raises `InvalidClientTool`.
+    A description or a schema may be missing or null. One that is repeated word for word counts once.
+    Raises `InvalidClientTool`.
     """
     if len(given) > MAX_CLIENT_TOOLS:
         raise InvalidClientTool("", f"There are {len(given)} functions; at most {MAX_CLIENT_TOOLS} can be.")
-    tools = tuple(_read_tool(str(place), one) for place, one in enumerate(given))
-    seen = set[str]()
-    for place, one in enumerate(tools):
-        if one.name in seen:
-            raise InvalidClientTool(f"{place}.name", f"There are two functions with the name {one.name!r}.")
-        seen.add(one.name)
+    named = dict[str, ClientTool]()
+    for place, one in enumerate(given):
+        tool = _read_tool(str(place), one)
+        if named.setdefault(tool.name, tool) != tool:
+            raise InvalidClientTool(f"{place}.name", f"There are two functions with the name {tool.name!r}.")
+    tools = tuple(named.values())
     size = sum(len(one.description) + len(json.dumps(one.parameters)) for one in tools)
     if size > MAX_TOOLS_CHARACTERS:
         raise InvalidClientTool(
