@@ -7,10 +7,11 @@
 | LangGraph, first | here | own | own | own | here | own | own | survival |
 | LangGraph, second | here | own | here | here | here | here | own | survival |
 | AG-UI | here | own | own | here | own | own | not in the protocol | survival |
-| MCP | `tests/mcp_server` | own | own | own | own | own | own | survival |
-| ACP | `tests/acp_server` | own | own | own | own | own | own | own (the editor has no time-out) |
+| MCP | here | own | own | own | here | own | own | survival |
+| ACP | own | own | own | own | own | own | own | own (the editor has no time-out) |
 
-"own" is the file of the protocol, "survival" `test_survival.py`; a reload is in the own files.
+"own" is the file of the protocol (of MCP and ACP also `tests/mcp_server`, `tests/acp_server`), "survival"
+`test_survival.py`, which has the reload in mid-run, too; that of ACP is its own.
 """
 
 import json
@@ -22,6 +23,7 @@ from uuid import uuid4
 import httpx
 import pytest
 from langgraph_sdk import get_client
+from mcp import Client
 from openai import AsyncOpenAI
 
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply
@@ -140,7 +142,29 @@ class AgUi:
         return ag_ui.text(events)
 
 
-PROTOCOLS = pytest.mark.parametrize("protocol", [Responses, LangGraph, LangGraphEvents, AgUi])
+@dataclass
+class Mcp:
+    """A pause is a result, and the next question answers it."""
+
+    http: httpx.AsyncClient
+    thread: str = ""
+
+    async def ask(self, text: str, *, review: bool = False) -> str:
+        return await self._call(question=text, review_plan=review)
+
+    async def answer(self, given: Any) -> str:
+        return await self._call(question=given if isinstance(given, str) else json.dumps(given))
+
+    async def _call(self, **arguments: Any) -> str:
+        thread = {"thread_id": self.thread} if self.thread else {}
+        async with Client(str(self.http.base_url).rstrip("/") + "/mcp") as client:
+            result = await client.call_tool("ask_team", {"wait_seconds": 100, **thread, **arguments})
+        run: Any = result.structured_content
+        self.thread = run["thread_id"]
+        return json.dumps(run["waits_for"]) if run["status"] == "interrupted" else run["answer"]
+
+
+PROTOCOLS = pytest.mark.parametrize("protocol", [Responses, LangGraph, LangGraphEvents, AgUi, Mcp])
 
 
 @pytest.fixture
