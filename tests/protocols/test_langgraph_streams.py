@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 from uuid import uuid4
 
@@ -50,7 +50,7 @@ async def start(http: httpx.AsyncClient, thread: str = "", **params: Any) -> tup
     return thread, await command(http, thread, "run.start", **given)
 
 
-async def events(http: httpx.AsyncClient, thread: str, **wanted: Any) -> AsyncIterator[dict[str, Any]]:
+async def events(http: httpx.AsyncClient, thread: str, **wanted: Any) -> AsyncGenerator[dict[str, Any]]:
     body = {"channels": CHANNELS, **wanted}
     async with http.stream("POST", f"/threads/{thread}/stream/events", json=body) as response:
         assert response.status_code == 200

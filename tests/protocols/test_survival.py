@@ -8,7 +8,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from openai import APIError, AsyncOpenAI
 
 from tests.mcp_server.hosts import HELLO
 from tests.openai_server import SIMPLE, OpenAIServer
+from tests.protocols import test_langgraph_streams as second
 from tests.protocols.conftest import SETTINGS
 from tests.serving import ServerProcess, environment, server_process
 
@@ -80,6 +81,9 @@ class Responses:
             await self._read(stream)
         return self.text
 
+    def reload(self) -> None:
+        self.number, self.text = -1, ""
+
     async def _read(self, stream: Any) -> None:
         async for event in stream:
             self.number = event.sequence_number
@@ -117,6 +121,49 @@ class LangGraph:
             values: Any = [part.data async for part in rest if part.event == "values"][-1]
             assert (await client.threads.get_state(self.thread_id))["values"] == values
             return "".join(one["content"] for one in values["messages"] if one["type"] == "ai")
+
+    def reload(self) -> None:
+        self.newest = ""
+
+
+class LangGraphEvents:
+    """The events of the thread go on after the newest one."""
+
+    thread = ""
+    number = 0
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    async def begin(self, url: str, seconds: float) -> None:
+        async with httpx.AsyncClient(base_url=url, timeout=seconds) as http:
+            self.thread, _ = await second.start(http)
+            await self._read(http)
+
+    async def attach(self, url: str) -> str:
+        async with httpx.AsyncClient(base_url=url, timeout=LONG_SECONDS) as http:
+            await self._read(http)
+        numbers = [one["seq"] for one in self.seen]
+        assert numbers == sorted(set(numbers))
+        root = [one for one in self.seen if not one["params"]["namespace"]]
+        begun = [one["id"] for one in second.data(root, "messages") if one["event"] == "message-start"]
+        said = second.data(root, "values")[-1]["messages"]
+        assert len(begun) == len(set(begun))
+        return "".join(one["content"] for one in said if one["type"] == "ai")
+
+    def reload(self) -> None:
+        self.seen, self.number = [], 0
+
+    async def _read(self, http: httpx.AsyncClient) -> None:
+        since = {"since": self.number} if self.number else {}
+        async with aclosing(second.events(http, self.thread, **since)) as events:
+            async for one in events:
+                self.seen.append(one)
+                self.number = one["seq"]
+                params = one["params"]
+                is_end = one["method"] == "lifecycle" and params["data"]["event"] in second.ENDS
+                if is_end and not params["namespace"]:
+                    return
 
 
 class AgUi:
@@ -157,7 +204,7 @@ class Mcp:
 
 LOST = (APIError, MCPError, httpx.HTTPError, httpx2.HTTPError, OSError, ExceptionGroup)
 """What the clients raise where an answer does not come; that of MCP in a group."""
-PROTOCOLS = (ChatCompletions, Responses, LangGraph, AgUi, Mcp)
+PROTOCOLS = (ChatCompletions, Responses, LangGraph, LangGraphEvents, AgUi, Mcp)
 
 
 @pytest.fixture
@@ -201,6 +248,32 @@ async def test_a_client_that_gave_up_attaches_again(model: OpenAIServer, home: P
         await asyncio.to_thread(model.release)
         async with asyncio.timeout(LONG_SECONDS):
             assert (await client.attach(server.url)).count(ANSWER) == 1
+        assert await count_runs(server.url) == 1
+    assert model.stats["by_role"]["planner"] == 1
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_a_client_that_is_reloaded_in_mid_run_is_sent_all_of_it_once(
+    model: OpenAIServer, home: Path, protocol: Any
+):
+    """A page that is loaded again knows the ids of its run, and none of the run's events."""
+    model.reset({**HANGING, "reporter": [{"hang": True}, *SIMPLE["reporter"]]})
+    client = protocol()
+    async with serving_team(model, home) as server:
+        beginning = asyncio.ensure_future(client.begin(server.url, LONG_SECONDS))
+        await asyncio.to_thread(model.wait_for, is_computing)
+        beginning.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await beginning
+        if hasattr(client, "reload"):
+            client.reload()
+        again = asyncio.ensure_future(client.attach(server.url))
+        await asyncio.to_thread(model.release)
+        await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("reporter") == 1)
+        assert not again.done()
+        await asyncio.to_thread(model.release)
+        async with asyncio.timeout(LONG_SECONDS):
+            assert (await again).count(ANSWER) == 1
         assert await count_runs(server.url) == 1
     assert model.stats["by_role"]["planner"] == 1
 
