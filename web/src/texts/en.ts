@@ -175,6 +175,7 @@ export const en = {
   editHint: "The question is asked again from here. The old answer stays and is reached with the arrows at the question.",
   editCancel: "Cancel",
   editSend: "Send again",
+  wholeAnswer: "Show the whole answer",
   regenerate: "Answer again",
   regenerateHint: "Asks the question again from the beginning, with the options chosen now; this answer stays as a version",
   retryHint: "Does only what is missing again, and keeps what is done",

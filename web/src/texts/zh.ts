@@ -174,6 +174,7 @@ export const zh: typeof en = {
   editHint: "将从这里重新提问。原来的回答会保留，可用问题旁的箭头查看。",
   editCancel: "取消",
   editSend: "重新发送",
+  wholeAnswer: "显示完整回答",
   regenerate: "重新回答",
   regenerateHint: "按当前所选的选项从头重新提问；此回答作为一个版本保留",
   retryHint: "只重做缺少的部分，保留已完成的部分",

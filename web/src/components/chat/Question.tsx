@@ -7,6 +7,7 @@ import { texts } from "../../texts";
 import { useOnce } from "../ActionButton";
 import { useService } from "../service";
 import { Copy } from "../work/Copy";
+import { announceUnfolding } from "./autoscroll";
 
 /** A longer question, in characters or lines, is folded. */
 const LONG = 1_500;
@@ -18,7 +19,7 @@ export function Question({ text, isUnfolded = false }: { text: string; isUnfolde
   if (isWhole || isUnfolded || start.length === text.length) return <div class="question">{text}</div>;
   return (
     <div class="question">
-      {start}… <button onClick={() => setWhole(true)}>{texts.showAll}</button>
+      {start}… <button aria-expanded={false} onClick={(event) => (announceUnfolding(event.currentTarget), setWhole(true))}>{texts.showAll}</button>
     </div>
   );
 }

@@ -9,7 +9,7 @@ import { InterruptForm } from "../plan/InterruptForm";
 import { askerOf } from "../plan/PendingForms";
 import { filesOf, uploaded } from "../../uploaded";
 import { FollowUps } from "./FollowUps";
-import { Markdown } from "./Markdown";
+import { Answer } from "./Answer";
 import { ReadButton } from "../report/ReadButton";
 import { Question, RunQuestion } from "./Question";
 import { ActionButton } from "../ActionButton";
@@ -44,9 +44,7 @@ export const RunView = memo(function RunView({ run, version, isWatched = false, 
       <Talk run={run} version={version} isShown={(after) => after < run.answerSince} />
       {answer?.reasoning && <Thoughts text={answer.reasoning} />}
       {answer?.content && !isAsked(run, answer.content) && (
-        <div class="answer">
-          <Markdown text={answer.content} isWritten={run.isComplete} isFinal={run.isOver} runId={run.runId} />
-        </div>
+        <Answer run={run} text={answer.content} isReported={isBeside && run.plan !== null && run.isOver && run.isComplete} />
       )}
       {/* What is written while the answer is there moves none of it. */}
       <Talk run={run} version={version} isShown={(after) => after >= run.answerSince} />

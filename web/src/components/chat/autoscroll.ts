@@ -41,10 +41,14 @@ export function useFollowing(place: RefObject<HTMLElement | null>, begun: unknow
     // What changes after a gesture, the user has changed: a place to rest at is given up.
     const letGo = () => void (typeof anchor.current === "object" && (anchor.current = null));
     const { current: element } = place;
+    // What the user unfolds is read where it is, at the end, too.
+    const release = (event: Event) => void ((event.type === UNFOLD || (event.target as Element).closest("summary")) && (anchor.current = null));
     for (const name of GESTURES) element?.addEventListener(name, letGo);
+    for (const name of UNFOLDS) element?.addEventListener(name, release);
     return () => {
       watcher.disconnect();
       for (const name of GESTURES) element?.removeEventListener(name, letGo);
+      for (const name of UNFOLDS) element?.removeEventListener(name, release);
     };
   }, []);
   return () => {
@@ -62,7 +66,14 @@ export function useFollowing(place: RefObject<HTMLElement | null>, begun: unknow
 const QUESTION = ".run:last-child";
 const ANSWER = ".run:last-child .answer";
 const NEAR_ANCHOR = 4;
+const UNFOLD = "unfold";
+const UNFOLDS = [UNFOLD, "click"];
 const GESTURES = ["wheel", "touchmove", "pointerdown", "keydown", "focusin"];
+
+/** Say that the user unfolds an element: the conversation around it then neither follows its end nor goes elsewhere. */
+export function announceUnfolding(element: Element): void {
+  element.dispatchEvent(new Event(UNFOLD, { bubbles: true }));
+}
 
 /** Where an anchor is, as a scroll position that is possible; null for none. */
 function topFor(place: HTMLElement | null, anchor: Anchor): number | null {
