@@ -228,5 +228,7 @@ async def test_an_option_that_cannot_be_is_refused_in_the_service_s_form(http: h
 async def test_what_has_no_effect_is_named_at_the_start(http: httpx.AsyncClient, model: OpenAIServer):
     model.reset({"coordinator": [reply("Hello!")]})
     tool = {"name": "f", "description": "F", "parameters": {}}
-    events = await run(http, asking(tools=[tool], forwardedProps={"depth": "quick", "colour": "red"}))
-    assert events[0].metadata["maniple"]["notUsed"] == ["forwardedProps.colour", "tools"]
+    context = [{"description": "Where", "value": "Rome"}]
+    options = {"depth": "quick", "colour": "red"}
+    events = await run(http, asking(tools=[tool], context=context, forwardedProps=options))
+    assert events[0].metadata["maniple"]["notUsed"] == ["forwardedProps.colour", "context"]

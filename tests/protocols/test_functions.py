@@ -1,15 +1,23 @@
 """Functions of the client, with the clients of the protocols: offered, called, and answered."""
 
 import json
+import shutil
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+import httpx
 import openai
 import pytest
+from langgraph_sdk import get_client
 from openai import AsyncOpenAI
 
 from tests.openai_server import OpenAIServer, call, reply
-from tests.serving import ServerProcess
+from tests.protocols import test_ag_ui as ag_ui
+from tests.protocols.conftest import SETTINGS
+from tests.protocols.test_javascript import printed
+from tests.serving import ServerProcess, environment, server_process
 
 pytestmark = pytest.mark.anyio
 LOCATION = {"type": "object", "properties": {"location": {"type": "string"}}, "required": ["location"]}
@@ -252,3 +260,106 @@ async def test_what_a_response_cannot_do_is_refused_by_name(client: AsyncOpenAI,
     with pytest.raises(openai.BadRequestError) as refused:
         await client.responses.create(**{"model": "maniple", "input": QUESTION, "tools": [TOOL], **wrong})
     assert refused.value.param == param
+
+
+# AG-UI
+
+
+@pytest.fixture
+async def http(server: ServerProcess, model: OpenAIServer) -> AsyncIterator[httpx.AsyncClient]:
+    model.reset(script(calls("Rome")))
+    async with httpx.AsyncClient(base_url=server.url, timeout=100) as it:
+        yield it
+
+
+def tool_message(call_id: str, content: str, **more: Any) -> Any:
+    return {"id": str(uuid4()), "role": "tool", "toolCallId": call_id, "content": content, **more}
+
+
+def calls_in(events: list[Any]) -> dict[str, Any]:
+    """Return the arguments of the calls without results, by their ids."""
+    ended = {one.tool_call_id for one in events if one.type == "TOOL_CALL_RESULT"}
+    arguments = {one.tool_call_id: json.loads(one.delta) for one in events if one.type == "TOOL_CALL_ARGS"}
+    return {name: one for name, one in arguments.items() if name not in ended}
+
+
+async def test_a_front_end_runs_its_function_and_answers_with_a_tool_message(
+    http: httpx.AsyncClient, model: OpenAIServer
+):
+    given = ag_ui.asking(QUESTION, tools=[WEATHER])
+    first = await ag_ui.run(http, given)
+    [(call_id, arguments)] = calls_in(first).items()
+    assert arguments == {"location": "Rome"}
+    assert first[-1].outcome.type == "success"
+    assert first[0].metadata["maniple"]["notUsed"] == []
+    messages = [*given["messages"], tool_message(call_id, "30 degrees")]
+    second = await ag_ui.run(http, {**given, "runId": str(uuid4()), "messages": messages})
+    assert (ag_ui.text(second), calls_in(second)) == (ANSWER, {})
+    assert second[0].metadata["maniple"]["notUsed"] == []
+    assert "30 degrees" in sent_results(model)
+    again = await ag_ui.run(http, {**given, "runId": str(uuid4()), "messages": messages})
+    assert ag_ui.text(again) == ANSWER
+
+
+async def test_a_front_end_that_is_loaded_again_gets_the_call_that_waits(http: httpx.AsyncClient):
+    given = ag_ui.asking(QUESTION, tools=[WEATHER])
+    first = await ag_ui.run(http, given)
+    loaded = await ag_ui.run(http, {**given, "runId": str(uuid4()), "messages": []})
+    assert calls_in(loaded) == calls_in(first) != {}
+    results = [tool_message(one, "", error="no network") for one in calls_in(loaded)]
+    last = await ag_ui.run(http, {**given, "runId": str(uuid4()), "messages": results})
+    assert ag_ui.text(last).startswith(ANSWER)
+
+
+async def test_a_new_question_of_a_front_end_waits_for_the_result(http: httpx.AsyncClient):
+    given = ag_ui.asking(QUESTION, tools=[WEATHER])
+    await ag_ui.run(http, given)
+    refused = await http.post("/ag-ui", json=ag_ui.asking("Never mind.", given["threadId"]))
+    assert (refused.status_code, refused.json()["code"]) == (409, "calls_waiting")
+    wrong = await http.post("/ag-ui", json=ag_ui.asking(tools=[{**WEATHER, "name": "browser"}]))
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "invalid_input")
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="Node.js is not there")
+async def test_ag_uis_own_client_runs_functions_until_the_answer(server: ServerProcess, model: OpenAIServer):
+    model.reset(script(calls("Rome", "Oslo"), calls("Lima")))
+    found = await printed("ag_ui_functions.mjs", f"{server.url}/ag-ui")
+    assert found["done"] == ["Rome", "Oslo", "Lima"]
+    assert (found["text"], found["asked"]) == (ANSWER, 0)
+
+
+# Other protocols show the pause, which the next message answers.
+
+
+async def test_the_pause_is_a_question_of_the_langgraph_api(http: httpx.AsyncClient, model: OpenAIServer):
+    thread = (await http.post("/api/threads")).json()["thread_id"]
+    body = {"input": QUESTION, "client_tools": [WEATHER]}
+    run = (await http.post(f"/api/threads/{thread}/runs", json=body)).json()
+    await http.get(f"/api/runs/{run['run_id']}/events")
+    async with get_client(url=str(http.base_url), api_key=None, timeout=100) as client:
+        [pause] = (await client.threads.get_state(thread))["interrupts"]
+        assert pause["value"]["client_call"]["name"] == "get_weather"
+        values: Any = await client.runs.wait(thread, "maniple", command={"resume": "30 degrees"})
+    assert values["messages"][-1]["content"] == ANSWER
+
+
+# After `kill -9` the run still waits, and the result goes to it.
+
+
+@pytest.mark.slow
+async def test_a_call_outlives_the_server(model: OpenAIServer, tmp_path: Path):
+    model.reset(script(calls("Rome", "Oslo")))
+    (tmp_path / "conf.yaml").write_text(SETTINGS, encoding="utf-8")
+    env = environment(model.base_url, tmp_path)
+    messages = asking()
+    with server_process(env, tmp_path) as killed:
+        async with AsyncOpenAI(base_url=f"{killed.url}/v1", api_key="none", timeout=100) as client:
+            first = await chat(client, messages)
+        killed.process.kill()
+        killed.process.wait()
+    results = [result_of(one, "warm") for one in first.choices[0].message.tool_calls]
+    with server_process(env, tmp_path) as server:
+        async with AsyncOpenAI(base_url=f"{server.url}/v1", api_key="none", timeout=100) as client:
+            second = await chat(client, [*messages, *results])
+    assert (second.id, second.choices[0].message.content) == (first.id, ANSWER)
+    assert sent_results(model).count("warm") == 2

@@ -5,13 +5,12 @@ Source: https://docs.ag-ui.com
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any
 
 from ag_ui.core import (
     AssistantMessage,
     BaseEvent,
-    DataSource,
     Message,
     MessagesSnapshotEvent,
     ResumeEntry,
@@ -22,39 +21,32 @@ from ag_ui.core import (
     RunFinishedInterruptOutcome,
     RunFinishedSuccessOutcome,
     RunStartedEvent,
-    UrlSource,
     UserMessage,
 )
-from langchain_core.messages import HumanMessage
-from pydantic import BaseModel
 from sse_starlette import EventSourceResponse
 
 from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.document import describe_stream
 from maniple.api.error_responses import error_responses
 from maniple.api.protocols.ag_ui_events import AgUiEvents, describe_interrupt, describe_usage
+from maniple.api.protocols.ag_ui_input import name_unused, read_answer, read_input, read_results, read_tools
 from maniple.api.protocols.conversations import AnsweredOf, SentConversation, submit
 from maniple.api.protocols.following import follow_run, read_ended, stream_frames
-from maniple.api.protocols.run_choices import InvalidChoice, RunChoices, name_unknown, read_choices
+from maniple.api.protocols.functions import find_calls, name_lost_functions
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError
 from maniple.events import ANSWERING_AGENTS, PlanChanged
 from maniple.runs import AcceptedRun, RunNotWaiting, RunRequest
+from maniple.scope.client_tools import ClientCall
 from maniple.service import Service
-from maniple.service.sent_files import SentFile, decode_content, store_files
+from maniple.service.client_tools import send_results
+from maniple.service.sent_files import store_files
 from maniple.service.views import read_thread_detail, resolve_thread_id
 from maniple.store import RunRecord, read_event_pages
-from maniple.text import fix_surrogates
 
 router = keyed_router("ag-ui", is_protocol=True)
 PROTOCOL_VERSION = "1.0"
 _STREAM: dict[int | str, dict[str, Any]] = {200: describe_stream("AG-UI's events as server-sent events")}
-
-
-class InvalidInput(ManipleError):
-    """An input asks nothing, or something that the team cannot do."""
-
-    code = "invalid_input"
 
 
 @router.post(
@@ -73,142 +65,52 @@ async def run_agent(
     """
     owner = caller.owner
     thread_id = await resolve_thread_id(service.store, given.thread_id, owner)
-    asked = _read_input(given)
+    tools, results = read_tools(given, service), read_results(given)
+    asked = None if results else read_input(given)
     accepted: AcceptedRun | None
-    if given.resume:
-        accepted = await _answer(service, thread_id, owner, given.resume)
+    if given.resume or results:
+        accepted = await _answer(service, thread_id, owner, given.resume or (), results)
     elif asked is None:
         accepted = await _newest_open(service, thread_id, owner)
     else:
         accepted = await submit(
             service,
-            RunRequest([asked.message], thread_id, asked.choices.as_options(""), owner),
+            RunRequest(
+                *([asked.message], thread_id, asked.choices.as_options(""), owner), client_tools=tools
+            ),
             SentConversation("ag-ui", (f"{thread_id}\n{given.run_id}",)),
             answered,
             is_repeated=True,
             prepare=lambda thread: store_files(service, owner, thread, asked.files),
         )
-    stream = _Stream(service, given, accepted, (thread_id, owner), _name_unused(given, asked))
+    lost = name_lost_functions(accepted.run, tools) if accepted else ["tools"] if tools else []
+    not_used = [*name_unused(given, asked), *lost]
+    stream = _Stream(service, given, accepted, (thread_id, owner), not_used)
     return stream_frames(stream.frames(needs_messages=not given.messages))
 
 
-@dataclass(slots=True)
-class _AskedMessage:
-    """The newest message of an input, with its files and the options of the run."""
-
-    message: HumanMessage
-    choices: RunChoices
-    files: list[SentFile] = field(default_factory=list[SentFile])
-
-
-def _read_input(given: RunAgentInput) -> _AskedMessage | None:
-    """Return what an input asks; None if it has no message. Raises `InvalidInput`."""
-    if not given.messages:
-        return None
-    newest = given.messages[-1]
-    if given.resume:
-        return None
-    if not isinstance(newest, UserMessage):
-        raise InvalidInput("The last message must be the user's: the team answers that one.")
-    props = _mapping(given.forwarded_props)
-    try:
-        asked = _AskedMessage(HumanMessage(""), read_choices("forwardedProps", props))
-    except InvalidChoice as error:
-        raise InvalidInput(f"{error.place}: {error}") from error
-    content = cast("str | list[str | dict[Any, Any]]", _read_content(newest, asked))
-    asked.message = HumanMessage(content=content)
-    if not asked.message.content:
-        raise InvalidInput("The last message is empty: give it text or a picture.")
-    return asked
-
-
-def _name_unused(given: RunAgentInput, asked: _AskedMessage | None) -> list[str]:
-    """Return the names of what an input has that has no effect; without a question, options have none."""
-    props = _mapping(given.forwarded_props)
-    names = name_unknown("forwardedProps", props) if asked else [f"forwardedProps.{key}" for key in props]
-    names += [name for name in ("tools", "context", "state") if getattr(given, name)]
-    names += _name_extra("", given) + (["parentRunId"] if given.parent_run_id else [])
-    for place, entry in enumerate(given.resume or ()):
-        names += _name_extra(f"resume.{place}.", entry)
-        names += [f"resume.{place}.metadata"] if entry.metadata else []
-    return fix_surrogates(names)
-
-
-def _name_extra(prefix: str, part: BaseModel) -> list[str]:
-    return [f"{prefix}{name}" for name, value in (part.model_extra or {}).items() if value is not None]
-
-
-def _read_content(message: UserMessage, asked: _AskedMessage) -> str | list[dict[str, Any]]:
-    if isinstance(message.content, str):
-        return fix_surrogates(message.content.strip() and message.content)
-    parts: list[dict[str, Any]] = []
-    for part in message.content:
-        match part.type:
-            case "text":
-                parts.append({"type": "text", "text": part.text})
-            case "image":
-                parts.append({"type": "image_url", "image_url": {"url": _address(part.source)}})
-            case _:
-                asked.files.append(_file(part, len(asked.files) + 1))
-    if all(one["type"] == "text" for one in parts):
-        return fix_surrogates("\n".join(one["text"] for one in parts))
-    return fix_surrogates(parts)
-
-
-def _address(source: Any) -> str:
-    if isinstance(source, DataSource):
-        return f"data:{source.mime_type};base64,{source.value}"
-    if isinstance(source, UrlSource):
-        return source.value
-    raise InvalidInput("Send the picture itself or its address: no file has an id here.")
-
-
-def _file(part: Any, number: int) -> SentFile:
-    if not isinstance(part.source, DataSource):
-        raise InvalidInput(f"Send the {part.type} itself, as a source of the type data.")
-    ending = part.source.mime_type.partition("/")[2].partition(";")[0] or "bin"
-    try:
-        content = decode_content(part.source.value)
-    except ValueError as error:
-        raise InvalidInput(f"The {part.type} is no base64.") from error
-    given = _mapping(part.metadata).get("filename")
-    return SentFile(str(given or f"{part.type}-{number}.{ending}"), content)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
-
-
 async def _answer(
-    service: Service, thread_id: str, owner: str, entries: Sequence[ResumeEntry]
+    service: Service,
+    thread_id: str,
+    owner: str,
+    entries: Sequence[ResumeEntry],
+    results: Mapping[str, str],
 ) -> AcceptedRun:
-    """Answer the interrupts of the run that waits on a thread."""
+    """Answer the interrupts of the run that waits on a thread, after the calls whose results are given."""
+    first = await send_results(service, owner, results, thread_id) if results else None
+    if first is not None and not entries:
+        return first
     waiting = await service.store.runs.list_interrupted(thread_id)
     run = next((one for one in waiting if one.owner == owner), None)
     if run is None:
         raise RunNotWaiting("No run of this conversation waits for an answer.")
-    first: AcceptedRun | None = None
     for entry in entries:
         accepted = await service.engine.resume(
-            run.run_id, _read_answer(entry), interrupt_id=entry.interrupt_id, owner=owner
+            run.run_id, read_answer(entry), interrupt_id=entry.interrupt_id, owner=owner
         )
         first = first or accepted
     assert first is not None  # the caller has checked that there is an entry
     return first
-
-
-def _read_answer(entry: ResumeEntry) -> Any:
-    """Return an answer as the engine takes it: a form with the one field `answer` as its text."""
-    if entry.status == "cancelled":
-        return {"type": "reject", "message": "The user has not answered."}
-    payload: Any = entry.payload
-    if isinstance(payload, dict):
-        form = cast("Mapping[str, Any]", payload)
-        if "answer" in form:
-            return form["answer"]
-        if isinstance(form.get("approved"), bool):
-            return {"type": "approve"} if form["approved"] else {"type": "reject", "message": ""}
-    return cast("Any", payload)
 
 
 async def _newest_run(service: Service, thread_id: str, owner: str) -> RunRecord | None:
@@ -278,7 +180,8 @@ class _Stream:
 
     async def _restore(self, run: RunRecord, answer_id: str, until: int | None = None) -> AgUiEvents:
         """Return the state of a run after its record `until`, None: after its last one."""
-        found, plans = AgUiEvents(answer_id), {PlanChanged.type}
+        functions = [one.name for one in RunRequest.of(run).client_tools]
+        found, plans = AgUiEvents(answer_id, functions), {PlanChanged.type}
         if until == 0:
             return found
         async for page in read_event_pages(self.service.store.events, run.run_id, types=plans):
@@ -293,8 +196,11 @@ class _Stream:
             yield from found.answer(rest)
         yield from found.end()
         usage = describe_usage(view)
-        if run.status == "interrupted" and view.pauses:
-            pauses = [describe_interrupt(one) for one in view.pauses]
+        calls = find_calls(view.pauses) if run.status == "interrupted" else []
+        for call in calls:
+            yield from found.call_client(call)
+        pauses = [describe_interrupt(one) for one in view.pauses if ClientCall.of(one.payload) is None]
+        if run.status == "interrupted" and pauses:
             yield self._finished(RunFinishedInterruptOutcome(interrupts=pauses), run, usage)
         elif run.status == "cancelled":
             yield self._finished(RunFinishedCancelledOutcome(), run, usage)

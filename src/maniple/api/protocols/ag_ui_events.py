@@ -4,7 +4,7 @@ Source: https://docs.ag-ui.com
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from ag_ui.core import (
@@ -43,6 +43,7 @@ from maniple.events import (
     describe_question,
     event_of,
 )
+from maniple.scope.client_tools import ClientCall
 from maniple.service.answer_pieces import AnswerPieces
 from maniple.store import EventRecord
 
@@ -69,8 +70,10 @@ _SCHEMAS: Mapping[str, dict[str, Any]] = {
 class AgUiEvents:
     """Turns the events of one segment of a run into AG-UI's, between the start and the end of its run."""
 
-    def __init__(self, answer_id: str) -> None:
+    def __init__(self, answer_id: str, functions: Collection[str] = ()) -> None:
+        """Begin with an answer whose message has an id; `functions` are the names of the client's."""
         self.pieces = AnswerPieces(has_forms=True)
+        self._functions = functions
         self._answer_id = answer_id
         self._is_open = False
         self._thought = ""
@@ -119,6 +122,10 @@ class AgUiEvents:
         while self._steps:
             yield StepFinishedEvent(step_name=self._steps.popitem()[1])
 
+    def call_client(self, call: ClientCall) -> Iterator[BaseEvent]:
+        """Yield the events of a call that the client is asked to run; its next input has the result."""
+        yield from _tool_call(call.call_id, call.name, call.arguments)
+
     def _events(self, event: Event) -> Iterator[BaseEvent]:
         match event:
             case PlanChanged(draft=False):
@@ -131,7 +138,7 @@ class AgUiEvents:
                 yield StepFinishedEvent(step_name=self._steps.pop(event.agent_id))
             case MessageChunk() if event.delta.reasoning_content:
                 yield from self._think(event.message_id, event.delta.reasoning_content)
-            case ToolCalled() | ToolReturned():
+            case ToolCalled() | ToolReturned() if event.tool_name not in self._functions:
                 yield from self._tool(event)
             case _:
                 pass
@@ -143,10 +150,7 @@ class AgUiEvents:
                 message_id=f"{name}-result", tool_call_id=name, content=event.tool_result, role="tool"
             )
             return
-        yield ToolCallStartEvent(tool_call_id=name, tool_call_name=event.tool_name)
-        arguments = json.dumps(event.tool_input, ensure_ascii=False)
-        yield ToolCallArgsEvent(tool_call_id=name, delta=arguments)
-        yield ToolCallEndEvent(tool_call_id=name)
+        yield from _tool_call(name, event.tool_name, event.tool_input)
 
     def _think(self, message_id: str, text: str) -> Iterator[BaseEvent]:
         if self._thought != message_id:
@@ -174,6 +178,12 @@ class AgUiEvents:
         self._state = {**self._state, "plan": plan}
         if changes:
             yield StateDeltaEvent.model_validate({"delta": changes})
+
+
+def _tool_call(call_id: str, name: str, arguments: Mapping[str, Any]) -> Iterator[BaseEvent]:
+    yield ToolCallStartEvent(tool_call_id=call_id, tool_call_name=name)
+    yield ToolCallArgsEvent(tool_call_id=call_id, delta=json.dumps(arguments, ensure_ascii=False))
+    yield ToolCallEndEvent(tool_call_id=call_id)
 
 
 def _differences(before: dict[str, Any] | None, plan: dict[str, Any]) -> list[dict[str, Any]]:
