@@ -2,11 +2,12 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 
 from starlette.types import Message
 
 from maniple.api.sse import HEADERS, ClosingStream
-from maniple.runs import AcceptedRun, ServiceStopping
+from maniple.runs import AcceptedRun, NotFound, ServiceStopping
 from maniple.service import Service
 from maniple.store import EventRecord, RunRecord
 
@@ -27,9 +28,17 @@ async def follow_run(service: Service, accepted: AcceptedRun) -> AsyncGenerator[
                 yield record
 
 
+async def read_newest(service: Service, run: RunRecord) -> RunRecord:
+    """Return a run that was followed as it is now; one that was deleted with its thread is cancelled."""
+    try:
+        return await service.engine.status(run.run_id, run.owner)
+    except NotFound:
+        return replace(run, status="cancelled")
+
+
 async def read_ended(service: Service, run: RunRecord) -> RunRecord:
     """Return a run that was followed to its end; raises `ServiceStopping` if this process stops before it."""
-    run = await service.engine.status(run.run_id, run.owner)
+    run = await read_newest(service, run)
     if run.is_unfinished:
         raise make_stopping_error()
     return run

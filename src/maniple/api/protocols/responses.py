@@ -123,7 +123,7 @@ async def cancel_response(response_id: _ResponsePath, service: ServiceOf, caller
     responses=ERRORS,
 )
 async def delete_response(response_id: _ResponsePath, service: ServiceOf, caller: CallerOf) -> JSONResponse:
-    """Delete a response with its conversation and its branches, which the answer names (`deleted_threads`).
+    """Cancel the run and delete its conversation and branches, which the answer names (`deleted_threads`).
 
     409 if the conversation has other responses.
     """

@@ -13,7 +13,7 @@ from maniple.api.protocols.chat_completions import agent_of
 from maniple.api.protocols.chat_request import ChatQuestion, check_parameters, read_question
 from maniple.api.protocols.compaction import COMPACTION, CompactionReader, expand_items
 from maniple.api.protocols.conversations import AnsweredRuns, SentConversation, note_delivery, submit
-from maniple.api.protocols.following import follow_run, make_stopping_error
+from maniple.api.protocols.following import follow_run, make_stopping_error, read_newest
 from maniple.api.protocols.functions import name_lost_functions
 from maniple.api.protocols.openai_errors import UnsupportedParameter
 from maniple.api.protocols.responses_request import (
@@ -78,8 +78,7 @@ class AskedResponse:
                     break
         if not view.has_ended:
             raise make_stopping_error()
-        run = await self.service.engine.status(self.run.run_id, self.run.owner)
-        for event in view.end(run):
+        for event in view.end(await read_newest(self.service, self.run)):
             yield event
 
     async def deliver(self, view: ResponseView) -> AsyncGenerator[Json]:
