@@ -92,8 +92,9 @@ async def test_a_completion_calls_a_function_and_goes_on_with_its_result(
     assert (second.choices[0].finish_reason, second.choices[0].message.content) == ("stop", ANSWER)
     assert '{\\"degrees\\": 30}' in sent_results(model)
     assert (first.not_used, second.not_used) == ([], [])
-    again = await chat(client, messages)
+    again = await chat(client, messages, reasoning_effort="low", tools=[])
     assert (again.id, again.choices[0].message.content) == (first.id, ANSWER)
+    assert again.not_used == ["reasoning_effort"]
     third = await chat(client, [*messages, {"role": "assistant", "content": ANSWER}, *asking("And in Oslo?")])
     assert third.thread_id == first.thread_id
 

@@ -43,6 +43,7 @@ from maniple.api.protocols.openai_errors import UnsupportedParameter, describe_e
 from maniple.api.protocols.run_choices import name_unknown
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError, StoreError
+from maniple.graph import RunOptions
 from maniple.runs import AcceptedRun, RunRequest, ServiceStopping
 from maniple.scope.client_tools import ClientCall, ClientTool
 from maniple.service import Service
@@ -117,6 +118,8 @@ async def create_chat_completion(
             prepare=lambda thread_id: store_files(service, caller.owner, thread_id, question.files),
         )
     lost = name_lost_functions(accepted.run, functions)
+    if question.results:
+        lost += _name_lost_options(body, question.choices.as_options(agent), accepted.run)
     not_used = [*question.not_used, *name_unknown("metadata", body.metadata or {}), *lost]
     answer = _Answer(service, accepted, conversation, body.model, not_used)
     if body.stream:
@@ -150,6 +153,13 @@ async def _as_run(
         thread_id = await resolve_thread_id(service.store, choices.thread_id, owner)
     options = choices.as_options(agent)
     return RunRequest(question.messages, thread_id, options, owner, client_tools=functions)
+
+
+def _name_lost_options(body: ChatCompletionRequest, options: RunOptions, run: RunRecord) -> list[str]:
+    """Return the parameters with options where a run that goes on has others."""
+    if options == RunRequest.of(run).options:
+        return []
+    return [name for name in ("metadata", "reasoning_effort") if getattr(body, name)]
 
 
 @dataclass(slots=True)
