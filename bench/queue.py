@@ -2,6 +2,7 @@
 
     python -m bench.queue            all of it, 8 minutes on two idle cores
     python -m bench.queue --quick    with fewer runs, 2 minutes
+    python -m bench.queue --batch 5000    instead: a batch whose processes are killed, on either store
 
 The database is a private cluster without fsync, and a run is four calls of the scripted model. The times of
 starts and hand-overs are the database's; those of cancels are a client's. CPU of PostgreSQL is that of all
@@ -29,6 +30,7 @@ from bench.load import ask, cpu_seconds, floor_seconds, model_process, percentil
 from bench.model_server import IMMEDIATE, Pace
 from bench.streams import words
 from maniple.store.rows import split_batch
+from tests.batches.surviving import Survived, on_postgres, on_sqlite, survive
 from tests.openai_server import call, reply
 from tests.postgres import Cluster, find_programs, running_cluster
 from tests.runs.killing import together
@@ -49,6 +51,8 @@ from tests.serving import environment, server_process
 PLACES = 88
 """How many runs a worker drives at once: three have room for all runs that are held or compared."""
 MAX_RUNS = 600
+KILLS, PARALLEL = 12, 16
+"""Of a batch whose processes are killed: at most so many kills, and so many runs at a time."""
 IDLE_SECONDS = 5.0
 """How long the nodes are watched without runs: what they take then is not counted as that of runs."""
 SETTINGS: dict[str, Any] = {
@@ -461,6 +465,39 @@ async def _print(sizes: Sizes) -> bool:
     return holds
 
 
+async def measure_killed_batch(count: int) -> AsyncIterator[tuple[str, Figures]]:
+    """Yield the figures of a batch whose processes are killed at random, on SQLite and on PostgreSQL.
+
+    Raises AssertionError unless each item was done once.
+    """
+    from maniple.store.postgres.migrations import load_migrations, migrate
+
+    kills, bound = max(2, min(KILLS, count // 20)), 60.0 + count
+    with tempfile.TemporaryDirectory() as folder:
+        async with on_sqlite(Path(folder)) as victims:
+            yield "On SQLite", _figures_of(await survive(victims, count, kills, PARALLEL, bound))
+    with tempfile.TemporaryDirectory() as folder, running_cluster() as cluster:
+        url = cluster.create()
+        await migrate(url, load_migrations())
+        async with on_postgres(url, Path(folder)) as victims:
+            yield "On PostgreSQL", _figures_of(await survive(victims, count, kills, PARALLEL, bound))
+
+
+def _figures_of(done: Survived) -> Figures:
+    done.require_each_once()
+    return {
+        "killed_batch_items": float(done.count),
+        "killed_batch_kills": float(done.kills),
+        "killed_batch_s": round(done.seconds, 1),
+        "killed_batch_items_a_second": round(done.count / done.seconds, 2),
+    }
+
+
+async def _print_killed_batch(count: int) -> None:
+    async for title, figures in measure_killed_batch(count):
+        print(format_table(title, figures), flush=True)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables; the exit status says whether all bars hold."""
     parser = argparse.ArgumentParser(
@@ -469,7 +506,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--quick", action="store_true", help="measure with fewer runs")
+    parser.add_argument("--batch", type=int, metavar="N", help="do a batch of N items under kills instead")
     options = parser.parse_args(arguments)
+    if options.batch:
+        asyncio.run(_print_killed_batch(options.batch))
+        return 0
     return 0 if asyncio.run(_print(QUICK if options.quick else WHOLE)) else 1
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from maniple.store import Batch, BatchItem
+from tests.store.samples import stored_run
 
 pytestmark = pytest.mark.anyio
 BATCH = Batch("b1", "ann", "server", "Sums", "{}", "{}", "{}", 4, 1, 5.0)
@@ -36,6 +37,15 @@ async def test_an_item_changes_from_its_state_only_and_is_summed(store):
     assert totals.counts == {"accepted": 1, "left_out": 1}
     assert (totals.tokens, totals.model_calls, totals.seconds, totals.cost) == (7, 2, 1.5, 0.25)
     assert await table.list_items("b1", "left_out") == [BatchItem(2, "b", "left_out", reason="No more.")]
+
+
+async def test_started_items_are_listed_with_the_status_of_their_runs(store):
+    run, table = await stored_run(store, status="running"), store.batches
+    items = [BatchItem(1, "a"), BatchItem(2, "b", "started", 1, run.run_id, model_calls=3)]
+    await table.add(BATCH, [*items, BatchItem(3, "c", "started", 1, "no run yet")])
+    listed = [(item.number, item.model_calls, status) for item, status in await table.list_started("b1")]
+    assert listed == [(2, 3, "running"), (3, 0, None)]
+    assert [item.number for item, _ in await table.list_started("b1", 1)] == [2]
 
 
 async def test_a_program_finds_its_open_batches(store):

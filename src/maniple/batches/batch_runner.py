@@ -49,15 +49,17 @@ class BatchRunner:
 
     async def advance(self, batch: Batch) -> bool:
         """Judge what has ended and start what has room; return whether the batch is open still."""
-        started = await self._batches.list_items(batch.batch_id, "started", limit=batch.parallel)
         active = 0
-        for item in started:
-            active += not await self._settle(batch, item)
+        for item, status in await self._batches.list_started(batch.batch_id, batch.parallel):
+            is_at_work = status in ("queued", "running") and item.run_id in self._requested
+            active += is_at_work or not await self._settle(batch, item)
+        if active == batch.parallel:
+            return True
         totals = await self._batches.total(batch.batch_id)
         left = _subtract(Budget(**json.loads(batch.budget)), totals)
         if left is None:
             await self._batches.change_all(batch.batch_id, "waiting", "left_out", _USED_UP)
-        elif active < batch.parallel:
+        else:
             room = batch.parallel - active
             for item in await self._batches.list_items(batch.batch_id, "waiting", limit=room):
                 if not await self._start(batch, item, left):

@@ -93,6 +93,10 @@ class BatchTable(Protocol):
         """Return the items after number `after`, only those of `state` if given, by their numbers."""
         ...
 
+    async def list_started(self, batch_id: str, limit: int = 500) -> Sequence[tuple[BatchItem, str | None]]:
+        """Return the items in the state `started`, each with the status of its run; None without a run."""
+        ...
+
     async def change_item(self, batch_id: str, item: BatchItem, before: ItemState) -> bool:
         """Replace an item that is in the state `before`; return False if it is not any more."""
         ...
@@ -162,6 +166,15 @@ class SqlBatches:
         where, values = conditions({"batch_id = ?": batch_id, "number > ?": after, "state = ?": state})
         sql = f"SELECT {_ITEMS} FROM batch_items {where} ORDER BY number LIMIT ?"
         return [BatchItem(*row) for row in await self._database.fetch(sql, (*values, limit))]
+
+    async def list_started(self, batch_id: str, limit: int = 500) -> Sequence[tuple[BatchItem, str | None]]:
+        items = ", ".join(f"item.{name}" for name in _ITEM_COLUMNS)
+        sql = (
+            f"SELECT {items}, runs.status FROM batch_items item LEFT JOIN runs ON runs.run_id = item.run_id "
+            "WHERE batch_id = ? AND item.state = 'started' ORDER BY number LIMIT ?"
+        )
+        rows = await self._database.fetch(sql, (batch_id, limit))
+        return [(BatchItem(*row[:-1]), row[-1]) for row in rows]
 
     async def change_item(self, batch_id: str, item: BatchItem, before: ItemState) -> bool:
         assigned = ", ".join(f"{name} = ?" for name in _ITEM_COLUMNS)
