@@ -100,8 +100,9 @@ async def _read_previous(response_id: str | None, desk: ResponseDesk) -> Sequenc
         raise make_previous_missing()
     thread_id = found.run.thread_id
     runs = await service.store.runs.list_by_thread(thread_id, SHOWN_RUNS)
-    newest = runs[0]
-    if newest.is_unfinished or newest.status == "interrupted":
+    if not runs:  # the conversation was deleted meanwhile
+        raise make_previous_missing()
+    if runs[0].is_unfinished or runs[0].status == "interrupted":
         raise ThreadBusy(
             "The conversation has a run that works, or waits for an answer. Compact it when that has ended."
         )
