@@ -182,6 +182,31 @@ async def test_a_run_that_is_not_stored_ends_with_its_socket(
     await until_threads_are(http, before)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("script", [TALK, HANGS], ids=["answered", "at work"])
+async def test_a_conversation_that_is_not_stored_ends_with_a_killed_server(
+    model: OpenAIServer, tmp_path: Path, script: Any
+):
+    model.reset(script)
+    env = environment(model.base_url, tmp_path)
+    with server_process(env, tmp_path) as server:
+        async with httpx.AsyncClient(base_url=server.url, timeout=100) as http:
+            stored = (await http.post("/api/threads")).json()["thread_id"]
+            async with connect(address(server)) as socket:
+                await send(socket, store=False)
+                if script is TALK:
+                    await read(socket)
+                else:
+                    await asyncio.to_thread(model.wait_for, lambda stats: stats["by_role"].get("coder") == 1)
+                assert len(await thread_ids(http)) == 2
+                server.process.kill()
+    model.reset(script)
+    with server_process(env, tmp_path) as server:
+        async with httpx.AsyncClient(base_url=server.url, timeout=100) as http:
+            await until_threads_are(http, {stored})
+    await asyncio.to_thread(model.wait_for, lambda stats: stats["active"] == 0)
+
+
 async def thread_ids(http: httpx.AsyncClient) -> set[str]:
     return {one["thread_id"] for one in (await http.get("/api/threads")).json()["threads"]}
 

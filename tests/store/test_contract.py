@@ -12,6 +12,18 @@ from tests.store.samples import a_run, a_thread, content_path, some_events, stor
 pytestmark = pytest.mark.anyio
 
 
+async def test_a_temporary_thread_is_abandoned_when_its_process_has_gone(reopen):
+    async with reopen(server=True) as store:
+        kept, own, foreign = [(await stored_run(store)).thread_id for _ in range(3)]
+        await store.threads.touch(own, temporary_of=store.process)
+        await store.threads.touch(foreign, temporary_of="gone")
+        assert [one.thread_id for one in await store.threads.list_abandoned()] == [foreign]
+        await store.threads.touch(own, "A title")
+    async with reopen(server=True) as store:
+        assert {one.thread_id for one in await store.threads.list_abandoned()} == {own, foreign}
+        assert (await store.threads.get(kept, None)) is not None
+
+
 async def test_a_thread_is_found_by_its_owner_only(store):
     thread = await store.threads.create(a_thread("ann"))
     assert await store.threads.get(thread.thread_id, "ann") == thread

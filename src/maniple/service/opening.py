@@ -17,6 +17,7 @@ from maniple.llms.embedded import Progress
 from maniple.runs import RunUsageReader
 from maniple.schedules import open_scheduler
 from maniple.service.callers import KeyWatch
+from maniple.service.deletion import open_sweeper
 from maniple.service.readiness import ModelReach, open_reach
 from maniple.service.views import STEP_EVENTS
 from maniple.types import EngineRole
@@ -60,6 +61,7 @@ async def open_service(
             await stack.enter_async_context(open_batch_runner(app.store, app.engine))
             transport = GuardedTransport(guard, await asyncio.to_thread(tls_context))
             await stack.enter_async_context(open_webhook_sender(app.store.webhooks, transport, webhook_key))
+            await stack.enter_async_context(open_sweeper(app))
         yield Service(
             **{field.name: getattr(app, field.name) for field in fields(app)},
             key_watch=KeyWatch(app.store.keys),

@@ -77,12 +77,18 @@ class ThreadTable(Protocol):
         history: str | None = None,
         cut_history: str | None = None,
         metadata: str | None = None,
+        temporary_of: str | None = None,
     ) -> None:
         """Set `updated_at` to now, and what is given of title, metadata and digests of conversations.
 
         `history` is of the conversation at a run's end, `cut_history` of the one with which a stream was
-        closed before it: the run's end does not replace it.
+        closed before it: the run's end does not replace it. `temporary_of` is the process with which the
+        thread ends.
         """
+        ...
+
+    async def list_abandoned(self) -> Sequence[Thread]:
+        """Return the threads that were to end with a process that is not alive any more."""
         ...
 
     async def take_history(self, owner: str, history: str) -> Thread | None:

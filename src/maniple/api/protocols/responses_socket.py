@@ -23,12 +23,12 @@ from maniple.api.protocols.openai_errors import UnsupportedParameter, describe_e
 from maniple.api.protocols.responses_desk import AskedResponse, ResponseDesk, make_previous_missing
 from maniple.api.protocols.responses_request import ResponseBody
 from maniple.api.protocols.responses_view import Json, ResponseView
-from maniple.api.routes.threads import delete_thread
 from maniple.api.sse import SEND_SECONDS
 from maniple.errors import ManipleError
 from maniple.runs import NotFound
 from maniple.service import Service
 from maniple.service.callers import Caller, KeyRevoked
+from maniple.service.deletion import delete_conversation
 
 PATH = "/v1/responses"
 MAX_SOCKETS = 100
@@ -187,6 +187,8 @@ class ResponseSocket:
             raise make_previous_missing()
         asked = await desk.accept(body, thread_id)
         self._unstored[str(asked.name)] = asked.run.thread_id
+        store = self.service.store
+        await store.threads.touch(asked.run.thread_id, temporary_of=store.process)
         if len({*self._unstored.values()}) > MAX_UNSTORED:
             await self._evict(next(iter(self._unstored)))
         return asked
@@ -201,7 +203,7 @@ class ResponseSocket:
 
     async def _delete(self, thread_id: str) -> None:
         try:
-            await delete_thread(thread_id, self.service, self.caller)
+            await delete_conversation(self.service, thread_id, self.caller.owner)
         except NotFound:
             pass
         except ManipleError as error:

@@ -1,7 +1,5 @@
 """Conversations, and starting runs on them."""
 
-import asyncio
-import logging
 import time
 from typing import Annotated
 from uuid import uuid4
@@ -22,8 +20,7 @@ from maniple.api.requests import (
     check_choices,
 )
 from maniple.api.state import ServiceOf
-from maniple.capabilities.browsing import forget_in_browser
-from maniple.errors import FileError
+from maniple.service.deletion import delete_conversation
 from maniple.service.search import FoundPassages, search_runs
 from maniple.service.views import (
     DeletedThreads,
@@ -42,7 +39,6 @@ from maniple.store import Thread
 from maniple.text import fix_surrogates
 
 router = keyed_router("threads")
-_LOG = logging.getLogger(__name__)
 _Words = Annotated[str, Query(max_length=200, description="Words of the title")]
 _Query = Annotated[str, Query(max_length=200, description="Words of questions and answers")]
 _HitLimit = Annotated[int, Query(ge=1, le=50, description="The most runs that are returned")]
@@ -116,14 +112,7 @@ async def delete_thread(thread_id: _ThreadPath, service: ServiceOf, caller: Call
     The branches that begin with its runs are removed as well.
     """
     thread = await get_thread(service.store, thread_id, caller.owner)
-    all_deleted = await service.engine.delete_thread(thread.thread_id, caller.owner)
-    for deleted in all_deleted:
-        await forget_in_browser(service.runtime.browser, service.settings, deleted)
-        try:
-            await asyncio.to_thread(service.workspaces.remove, deleted)
-        except FileError as error:
-            _LOG.warning("The workspace of a deleted thread could not be removed: %s", error)
-    return DeletedThreads(deleted=list(all_deleted))
+    return DeletedThreads(deleted=[*await delete_conversation(service, thread.thread_id, caller.owner)])
 
 
 @router.post(

@@ -22,7 +22,7 @@ from maniple.store.postgres.database import (
     lock_thread,
     lock_thread_of,
 )
-from maniple.store.postgres.processes import IS_ALIVE
+from maniple.store.postgres.processes import IS_ALIVE, RECENT
 from maniple.store.protocols import RunChange
 from maniple.store.records import (
     ApiKey,
@@ -128,16 +128,23 @@ class PostgresThreads:
         history: str | None = None,
         cut_history: str | None = None,
         metadata: str | None = None,
+        temporary_of: str | None = None,
     ) -> None:
         new = {
             "title": fix_surrogates(title),
             "metadata": metadata,
             "history": history,
             "cut_history": cut_history,
+            "temporary_of": temporary_of,
         }
         changes = "".join(f", {name} = coalesce(%s, {name})" for name in new)
         sql = f"UPDATE threads SET updated_at = {NOW}{changes} WHERE thread_id = %s"
         await self._database.execute(sql, (*new.values(), thread_id))
+
+    async def list_abandoned(self) -> Sequence[Thread]:
+        alive = f"SELECT FROM processes WHERE processes.process = temporary_of AND {RECENT}"
+        sql = f"SELECT {THREAD_COLUMNS} FROM threads WHERE temporary_of <> '' AND NOT EXISTS ({alive})"
+        return [Thread(*row) for row in await self._database.fetch(sql)]
 
     async def take_history(self, owner: str, history: str) -> Thread | None:
         # A range, for the index. FOR UPDATE: of two clients at the same time the second gets another thread.

@@ -49,7 +49,7 @@ class SqliteStore:
         self._database = database
         self._processes = processes
         self._contents = contents
-        self.threads = SqliteThreads(database, contents)
+        self.threads = SqliteThreads(database, contents, processes)
         self.runs = SqliteRuns(database, processes)
         self.texts = SqliteRunTexts(database)
         self.inputs = SqliteInputs(database)

@@ -61,9 +61,12 @@ _PAUSED_WITHIN = f"(owner = ?1 AND status = 'interrupted' AND {_TOUCHED} > ?2 AN
 class SqliteThreads:
     """See `protocols.ThreadTable`."""
 
-    def __init__(self, database: SqliteDatabase, contents: ArtifactContents) -> None:
+    def __init__(
+        self, database: SqliteDatabase, contents: ArtifactContents, processes: ProcessRegistry
+    ) -> None:
         self._database = database
         self._contents = contents
+        self._processes = processes
 
     async def create(self, thread: Thread) -> Thread:
         def insert(connection: sqlite3.Connection) -> Thread:
@@ -119,16 +122,28 @@ class SqliteThreads:
         history: str | None = None,
         cut_history: str | None = None,
         metadata: str | None = None,
+        temporary_of: str | None = None,
     ) -> None:
         new = {
             "title": fix_surrogates(title),
             "metadata": metadata,
             "history": history,
             "cut_history": cut_history,
+            "temporary_of": temporary_of,
         }
         changes = "".join(f", {name} = coalesce(?, {name})" for name in new)
         sql = f"UPDATE threads SET updated_at = ?{changes} WHERE thread_id = ?"
         await self._database.execute(sql, (time.time(), *new.values(), thread_id))
+
+    async def list_abandoned(self) -> Sequence[Thread]:
+        sql = f"SELECT temporary_of, {THREAD_COLUMNS} FROM threads WHERE temporary_of <> ''"
+
+        def select(connection: sqlite3.Connection) -> list[Thread]:
+            rows = connection.execute(sql).fetchall()
+            dead = self._processes.find_dead({process for process, *_ in rows})
+            return [Thread(*row) for process, *row in rows if process in dead]
+
+        return await self._database.read(select)
 
     async def take_history(self, owner: str, history: str) -> Thread | None:
         # A range, for the index. Each side names the owner, so that each side uses its own index.
