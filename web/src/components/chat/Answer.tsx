@@ -47,7 +47,7 @@ export function Answer({ run, text, isReported }: Shown) {
   };
   return (
     <>
-      <div class={`answer ${isClipped ? "clipped" : ""}`} ref={place} tabIndex={-1} onScroll={() => isClipped && place.current!.scrollTop > 0 && unfold()}>
+      <div class={isClipped ? "answer clipped" : "answer"} ref={place} tabIndex={-1} onScroll={() => isClipped && place.current!.scrollTop > 0 && unfold()}>
         <Markdown text={text} isWritten={run.isComplete} isFinal={run.isOver} runId={run.runId} />
       </div>
       {isClipped && <button class="unclip" aria-expanded={false} onClick={onButton}>{texts.wholeAnswer}</button>}
