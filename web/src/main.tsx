@@ -1,3 +1,4 @@
+import { keepFocus } from "./components/focus";
 import { render } from "preact";
 import { lookAtAddress, reading } from "./address";
 import { shareKey } from "./api";
@@ -45,3 +46,4 @@ load();
 keepAgreeing();
 showTabStatus();
 showTooltips();
+keepFocus();

@@ -1,3 +1,4 @@
+import { keepFocus } from "../components/focus";
 import { render } from "preact";
 import { lookAtAddress } from "../address";
 import { showTooltips } from "../tooltip";
@@ -27,3 +28,4 @@ render(
   document.getElementById("page")!,
 );
 showTooltips();
+keepFocus();

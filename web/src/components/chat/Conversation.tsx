@@ -1,7 +1,6 @@
 import { useRef } from "preact/hooks";
 import { asked, askedBefore, besideRun, earlier, isGone, openId, openRuns, showEarlier, tick } from "../../conversation";
 import { texts } from "../../texts";
-import { useFocusKept } from "../focus";
 import { Hello } from "./Hello";
 import { RunView } from "./RunView";
 import { useFollowing, useHeld } from "./autoscroll";
@@ -14,9 +13,8 @@ export function Conversation() {
   // The start page begins at its top.
   const note = useFollowing(place, runs.length > 0 && (asked.value || true), runs.at(-1));
   useHeld(place, runs[0]?.runId);
-  const hold = useFocusKept(() => place.current);
   return (
-    <div class="conversation" ref={place} onScroll={note} onFocusIn={hold} tabIndex={0} role="log" aria-live="off" aria-label={texts.conversation}>
+    <div class="conversation" ref={place} onScroll={note} tabIndex={0} role="log" aria-live="off" aria-label={texts.conversation}>
       <div class="column">
         {isGone.value && (
           <section class="hello">

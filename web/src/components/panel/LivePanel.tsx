@@ -2,7 +2,6 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { besideRun, tick } from "../../conversation";
 import type { RunModel } from "../../run";
 import { texts } from "../../texts";
-import { useFocusKept } from "../focus";
 import { BrowserPlayer } from "../work/BrowserView";
 import { ProgressText, WorkedFor } from "../work/Progress";
 import { RunActions, RunPlan } from "../work/RunWork";
@@ -28,7 +27,6 @@ export function Panel({ run, version }: { run: RunModel; version: number }) {
   const [chosen, setChosen] = useState<boolean | null>(null);
   const [tab, setTab] = useState<Tab | null>(null);
   const place = useRef<HTMLElement>(null);
-  const hold = useFocusKept(() => place.current?.querySelector<HTMLElement>(".panel-tabs [aria-selected=true]") ?? null);
   const isDue = opensItself(run);
   const isOpen = chosen ?? isDue;
   const due = dueTab(run);
@@ -45,7 +43,7 @@ export function Panel({ run, version }: { run: RunModel; version: number }) {
   }, [due]);
   const selected = tab ?? due;
   return (
-    <aside class={`panel ${isOpen ? "open" : ""}`} ref={place} aria-label={texts.panel} onFocusIn={hold}>
+    <aside class={`panel ${isOpen ? "open" : ""}`} ref={place} aria-label={texts.panel}>
       <button class="handle" aria-expanded={isOpen} onClick={() => setChosen(!isOpen)}>
         <span aria-hidden="true">{isOpen ? "▾" : "▴"}</span> <span class="unseen">{texts.showPanel}</span>
         <span class="doing"><ProgressText run={run} version={version} /></span>

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { REJECTION, RESULT_OF_CALL, allowance, approval, objectIn, rejection } from "../../decisions";
 import type { Interrupt } from "../../events";
 import type { RunModel } from "../../run";
@@ -34,13 +34,14 @@ export function AskedCall({ waiting }: { waiting: Interrupt }) {
 export function Approval({ run, waiting, answer }: Waits) {
   const given = JSON.stringify(waiting.payload["tool_input"] ?? {}, null, 2);
   const form = formName({ run, waiting });
-  const [isEdited, setEdited] = useState(hasFormDraft(form));
+  const [wasEdited] = useState(hasFormDraft(form));
+  const [isEdited, setEdited] = useState(wasEdited);
   const edit = async (args: Record<string, unknown>) => void ((await answer({ type: "edit", args })) && dropFormDraft(form));
   const canAllow = Object.hasOwn(waiting.payload["answers"] ?? { always: "" }, "always");
   if (waiting.payload["reason"] === "unknown_result") return <Unknown run={run} waiting={waiting} answer={answer} />;
   return (
     <>
-      {isEdited ? <EditedCall form={form} given={given} onArgs={(args) => void edit(args)} /> : <AskedCall waiting={waiting} />}
+      {isEdited ? <EditedCall form={form} takesFocus={!wasEdited} given={given} onArgs={(args) => void edit(args)} /> : <AskedCall waiting={waiting} />}
       <div class="row">
         {!isEdited && (
           <>
@@ -69,9 +70,13 @@ function Unknown({ run, waiting, answer }: Waits) {
   );
 }
 
-function EditedCall({ form, given, onArgs }: { form: string; given: string; onArgs: (args: Record<string, unknown>) => void }) {
+function EditedCall({ form, takesFocus, given, onArgs }: { form: string; takesFocus: boolean; given: string; onArgs: (args: Record<string, unknown>) => void }) {
   const [text, setText] = useFormDraft(form, () => given);
   const [isBad, setBad] = useState(false);
+  const field = useRef<HTMLTextAreaElement>(null);
+  useLayoutEffect(() => {
+    if (takesFocus) field.current?.focus();
+  }, []);
   const approve = () => {
     const args = objectIn(text);
     setBad(args === null);
@@ -81,7 +86,7 @@ function EditedCall({ form, given, onArgs }: { form: string; given: string; onAr
     <>
       <label>
         {texts.argumentsOf}
-        <textarea rows={6} spellcheck={false} aria-invalid={isBad} value={text} onInput={(e) => setText(e.currentTarget.value)} />
+        <textarea ref={field} rows={6} spellcheck={false} aria-invalid={isBad} value={text} onInput={(e) => setText(e.currentTarget.value)} />
       </label>
       {isBad && <p class="notice bad" role="alert">{texts.badJson}</p>}
       <div class="row">

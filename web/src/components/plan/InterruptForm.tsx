@@ -76,13 +76,14 @@ function editable({ run, waiting }: Waits): PlannedSteps {
 function Review(waits: Waits) {
   const { answer } = waits;
   const form = formName(waits);
-  const [isEdited, setEdited] = useState(hasFormDraft(form));
+  const [wasEdited] = useState(hasFormDraft(form));
+  const [isEdited, setEdited] = useState(wasEdited);
   const accept = async (plan: PlannedSteps) => void ((await answer(plan)) && dropFormDraft(form));
   const cancel = () => {
     dropFormDraft(form);
     setEdited(false);
   };
-  if (isEdited) return <PlanEditor form={form} plan={editable(waits)} onPlan={(plan) => void accept(plan)} onCancel={cancel} />;
+  if (isEdited) return <PlanEditor form={form} takesFocus={!wasEdited} plan={editable(waits)} onPlan={(plan) => void accept(plan)} onCancel={cancel} />;
   return (
     <div class="row">
       <button class="main" onClick={() => void answer("accept")}>{texts.accept}</button>

@@ -2,7 +2,6 @@ import { openRuns, tick } from "../../conversation";
 import type { Interrupt, StepQuestion } from "../../events";
 import { keyOf } from "../../purpose";
 import type { RunModel } from "../../run";
-import { hasKeyboard, useFocusKept } from "../focus";
 import { InterruptForm } from "./InterruptForm";
 
 /** What waits for the user, above the composer: always inside the window, whatever the conversation shows. */
@@ -12,11 +11,10 @@ export function PendingForms() {
 }
 
 export function FormsOf({ runs }: { runs: readonly RunModel[] }) {
-  const hold = useFocusKept(() => document.querySelector<HTMLElement>(hasKeyboard() ? "#question" : ".conversation"));
   const waiting = runs.flatMap((run) => run.forms.map((form) => ({ run, form })));
   if (waiting.length === 0) return null;
   return (
-    <div class="pending" onFocusIn={hold}>
+    <div class="pending">
       {waiting.map(({ run, form }) => (
         <InterruptForm key={keyOf(form)} run={run} waiting={form} asker={askerOf(run, form)} />
       ))}

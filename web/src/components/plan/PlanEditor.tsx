@@ -19,18 +19,20 @@ interface Focus {
 interface Editor {
   /** The name under which unsent changes are stored. */
   form: string;
+  /** Whether the user has just opened it. */
+  takesFocus: boolean;
   plan: PlannedSteps;
   onPlan: (plan: PlannedSteps) => void;
   onCancel: () => void;
 }
 
 /** An editor for the texts, members and order of a plan before it is accepted. */
-export function PlanEditor({ form, plan, onPlan, onCancel }: Editor) {
+export function PlanEditor({ form, takesFocus, plan, onPlan, onCancel }: Editor) {
   const [steps, setSteps] = useFormDraft<Keyed[]>(form, () => plan.steps.map(keyed));
   const [said, setSaid] = useState("");
   const next = useRef(Math.max(-1, ...steps.map((one) => one.key)) + 1);
   const list = useRef<HTMLOListElement>(null);
-  const focus = useRef<Focus | null>(null);
+  const focus = useRef<Focus | null>(takesFocus && steps[0] ? { key: steps[0].key, place: "title" } : null);
   // Before the next event, because a later effect would take the focus that a move has just set.
   useLayoutEffect(() => {
     if (focus.current && list.current) give(list.current, focus.current);
