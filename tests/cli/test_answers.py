@@ -182,7 +182,7 @@ async def test_a_question_of_the_team_is_answered_by_number_after_a_restart(tmp_
             assert await terminal.leave() == 0
         async with on_terminal(folder=tmp_path, env=env) as terminal:
             await terminal.see(PROMPT, 40)
-            await terminal.enter("/threads", r"1  [0-9a-f]{8}  just now  waits for you  1\+3=\?")
+            await terminal.enter("/threads", r"1  [0-9a-f]{8}  just now  waiting for you  1\+3=\?")
             await terminal.enter(
                 "/resume 1",
                 r"› 1\+3=\?",

@@ -30,7 +30,7 @@ class ConversationTurn:
         status: RunStatus | str = self.run.status
         if status == "completed":
             return "" if self.answer else "no answer"
-        return "waits for you" if status == "interrupted" else status.replace("_", " ")
+        return "waiting for you" if status == "interrupted" else status.replace("_", " ")
 
 
 async def read_turns(store: Store, thread_id: str) -> AsyncIterator[ConversationTurn]:
@@ -63,7 +63,7 @@ def state_text(one: Conversation) -> str:
     """Return the state of a conversation, for people."""
     if one.state == "finished" and one.newest is not None:
         return one.newest.status.replace("_", " ")
-    return "waits for you" if one.state == "waiting" else one.state
+    return "waiting for you" if one.state == "waiting" else one.state
 
 
 def conversation_lines(listed: Sequence[Conversation], current: str = "") -> list[str]:
