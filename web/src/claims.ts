@@ -1,5 +1,5 @@
 import type { ClaimView, MarkedCitation, ReasonView } from "./events.generated";
-import { texts } from "./texts";
+import { labelled, texts } from "./texts";
 
 /** The check of a report's claims, as `GET /api/runs/{run_id}/claims` returns it. */
 export interface CheckedClaims {
@@ -35,7 +35,7 @@ export function explanations({ claims, marked_citations }: CheckedClaims): Reado
   claims.forEach((one, claim) => {
     if (one.mark === null) return;
     const reason = reasonOf(one);
-    const lines = [`${texts.verdicts[one.verdict]}: ${reason}`, ...passageOf(one)];
+    const lines = [labelled(texts.verdicts[one.verdict], reason), ...passageOf(one)];
     const others = (found.get(one.mark)?.lines ?? []).filter((line) => line !== reason);
     found.set(one.mark, { lines: [...lines, ...others], claim });
   });

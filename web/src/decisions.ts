@@ -1,6 +1,6 @@
 import type { Interrupt } from "./events";
 import { type PlannedStep, describeEditedPlan, reviewedPlan } from "./editedPlan";
-import { texts } from "./texts";
+import { labelled, texts } from "./texts";
 
 /** Words that accept and nothing else; those of `tools/decisions.py`. */
 const ACCEPTANCE = [
@@ -40,7 +40,7 @@ export function describeAnswer(answer: unknown, asked: Interrupt | null = null):
   const { type, message, args, always, ...rest } = Object(answer) as Record<string, unknown>;
   if (type === "approve" && always === true) return texts.allowed;
   if (type === "approve") return texts.approved;
-  if (type === "reject") return message ? `${texts.rejected}: ${String(message)}` : texts.rejected;
+  if (type === "reject") return message ? labelled(texts.rejected, String(message)) : texts.rejected;
   if (type === "result") return String(message);
   if (type === "edit") return `${texts.edited}\n${JSON.stringify(args, null, 2)}`;
   const steps = Array.isArray(rest["steps"]) ? (rest["steps"] as PlannedStep[]) : null;

@@ -1,7 +1,7 @@
 /** A plan that waits for its review, and what a person has changed in it. */
 
 import type { Interrupt } from "./events";
-import { texts } from "./texts";
+import { labelled, listed, texts } from "./texts";
 
 /** A step of a plan in review. `needs` are the numbers, from 1, of the steps whose results it gets; all if null. */
 export interface PlannedStep {
@@ -66,13 +66,13 @@ function matched(before: readonly PlannedStep[], after: readonly PlannedStep[]):
 
 function differences(before: PlannedStep | undefined, after: PlannedStep): string[] {
   const { added, was } = texts.editedPlan;
-  const description = `${texts.stepWords}: ${after.description}`;
-  const note = `${texts.stepNote}: ${after.note ?? ""}`;
+  const description = labelled(texts.stepWords, after.description);
+  const note = labelled(texts.stepNote, after.note ?? "");
   if (!before) return [`${added} (${after.agent_name})`, description, ...(after.note ? [note] : [])];
   const lines: string[] = [];
   if (before.title !== after.title) lines.push(was(before.title));
   if (before.description !== after.description) lines.push(description);
-  if (before.agent_name !== after.agent_name) lines.push(`${texts.member}: ${before.agent_name} → ${after.agent_name}`);
+  if (before.agent_name !== after.agent_name) lines.push(labelled(texts.member, `${before.agent_name} → ${after.agent_name}`));
   if ((before.note ?? "") !== (after.note ?? "")) lines.push(note);
   return lines;
 }
@@ -96,8 +96,8 @@ function changedNeeds({ before, after, origins }: Comparison, at: number): strin
   const left = past?.filter((one) => origins.includes(one));
   if (left && left.length === now.length && left.every((one) => now.includes(one))) return [];
   const { allBefore, noStep } = texts.editedPlan;
-  const titles = places.map((place) => `“${after[place]!.title}”`).join(", ") || noStep;
-  return [`${texts.waitsFor}: ${needs === null ? allBefore : titles}`];
+  const titles = listed(places.map((place) => `“${after[place]!.title}”`)) || noStep;
+  return [labelled(texts.waitsFor, needs === null ? allBefore : titles)];
 }
 
 /** The places, from 0, of the steps whose results a step gets: of those before it. */

@@ -3,7 +3,7 @@ import { highlight, languageOf } from "./highlight";
 import type * as markdown from "./markdown";
 import { setMath } from "./math";
 import { safeHtml } from "./safeHtml";
-import { texts } from "./texts";
+import { labelled, texts } from "./texts";
 import { isDark, watchTheme } from "./theme";
 
 /** The number of characters that are rendered at a time. */
@@ -184,7 +184,7 @@ async function drawn(block: Element, source: string): Promise<void> {
 /** The label of a diagram: its title or its kind. */
 function nameOf(source: string): string {
   const title = /^[ \t]*(?:accTitle[ \t]*:|title\b:?)[ \t]*(\S.{0,150})/m.exec(source)?.[1];
-  return title ? `${texts.diagram}: ${title}` : `${texts.diagram} (${kindOf(source)})`;
+  return title ? labelled(texts.diagram, title) : `${texts.diagram} (${kindOf(source)})`;
 }
 
 function element<Name extends keyof HTMLElementTagNameMap>(name: Name, className = "", text = ""): HTMLElementTagNameMap[Name] {

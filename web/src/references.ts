@@ -1,6 +1,6 @@
 import type { Explanation } from "./claims";
 import { MARK } from "./evidence";
-import { texts } from "./texts";
+import { labelled, texts } from "./texts";
 
 /** The service's data about a source, in addition to the report's. */
 export interface Source {
@@ -57,7 +57,7 @@ function numbered(place: HTMLElement): Map<HTMLElement, number> {
 
 function addWayBack(entry: HTMLElement, number: number, goBack: () => void): void {
   const back = Object.assign(document.createElement("button"), { className: "back", textContent: "↩", onclick: goBack });
-  back.setAttribute("aria-label", `${texts.backToText}: ${number}`);
+  back.setAttribute("aria-label", labelled(texts.backToText, String(number)));
   entry.append(" ", back);
 }
 
@@ -80,7 +80,7 @@ function describe(citation: HTMLAnchorElement, number: number, card: Card | unde
   const { address, title, facts } = card;
   if (address) Object.assign(citation, { href: address, target: "_blank", rel: "noopener noreferrer" });
   citation.dataset["card"] = [title, facts].filter(Boolean).join("\n");
-  citation.setAttribute("aria-label", `${texts.source} ${number}: ${title}`);
+  citation.setAttribute("aria-label", labelled(`${texts.source} ${number}`, title));
 }
 
 function read(source: Source): string {
@@ -95,7 +95,7 @@ function explain(mark: HTMLElement, known: Explanation | undefined, onClaim: (cl
   mark.className = "unverified";
   mark.dataset["card"] = lines.join("\n");
   mark.tabIndex = 0;
-  mark.setAttribute("aria-label", `${texts.unverified}: ${lines.join(" ")}`);
+  mark.setAttribute("aria-label", labelled(texts.unverified, lines.join(" ")));
   const choose = known && known.claim >= 0 ? () => onClaim(known.claim) : null;
   mark.setAttribute("role", choose ? "button" : "note");
   mark.onclick = choose;

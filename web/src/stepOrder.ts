@@ -3,7 +3,7 @@
 import { type StepOrder, reviewedPlan } from "./editedPlan";
 import type { Step } from "./events";
 import type { RunModel } from "./run";
-import { texts } from "./texts";
+import { listed, texts } from "./texts";
 
 const TO_BEGIN = new Set(["not_started", "blocked"]);
 
@@ -50,5 +50,5 @@ function openBefore(steps: readonly Step[], at: number): number[] {
 
 /** The titles of steps by their numbers, from 1. */
 function titles(steps: readonly Step[], numbers: readonly number[]): string {
-  return numbers.map((number) => `“${steps[number - 1]?.title ?? number}”`).join(", ");
+  return listed(numbers.map((number) => `“${steps[number - 1]?.title ?? number}”`));
 }

@@ -19,6 +19,16 @@ export const language = signal(preferred());
 /** The texts of the page in its language. They are read while the page is drawn, because they change with it. */
 export const texts: typeof en = { ...textsOf(language.value) };
 
+/** A text after its label, with the punctuation of the language. */
+export function labelled(label: string, text: string): string {
+  return language.value === "zh" ? `${label}：${text}` : `${label}: ${text}`;
+}
+
+/** Names one after another, with the punctuation of the language. */
+export function listed(names: Iterable<string>): string {
+  return [...names].join(language.value === "zh" ? "、" : ", ");
+}
+
 function textsOf(chosen: Language): typeof en {
   return chosen === "zh" ? zh : en;
 }

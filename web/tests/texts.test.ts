@@ -23,6 +23,13 @@ it("says everything in Chinese, too", () => {
   expect(left).toEqual([]);
 });
 
+it("leaves the punctuation between texts to the language", () => {
+  const sources = import.meta.glob<string>("../src/**/*.{ts,tsx}", { query: "?raw", eager: true, import: "default" });
+  const own = Object.entries(sources).filter(([, code]) => /texts(\.\w+|\[.*?\])+\}[:,;] ?[{$"`<]/.test(code));
+  expect(own.map(([path]) => path)).toEqual([]);
+  expect(Object.keys(sources).length).toBeGreaterThan(50);
+});
+
 it("uses full-width punctuation in Chinese", () => {
   const half = texts(zh as Words).filter(([, text]) => /\p{Script=Han}[,:;?!()]|[,:;?!()]\p{Script=Han}|[,:;][^\s\w"'}]/u.test(text));
   expect(half).toEqual([]);

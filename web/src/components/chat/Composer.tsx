@@ -7,7 +7,7 @@ import { type Draft, begun, draftOf, keepDraft } from "../../drafts";
 import { type Member, members } from "../../members";
 import { type FormPurpose, type Purpose, answering, forTeam, keyOf, suggestedForm } from "../../purpose";
 import type { RunModel } from "../../run";
-import { texts } from "../../texts";
+import { labelled, texts } from "../../texts";
 import { type UploadLimits, checkFiles, uploadLimits } from "../../uploads";
 import { hasKeyboard } from "../focus";
 import { Options, chosenOptions } from "./Options";
@@ -211,7 +211,7 @@ function Chosen({ files, onDrop }: { files: readonly File[]; onDrop: (file: File
       {files.map((file, at) => (
         <li key={at}>
           {file.name}{" "}
-          <button type="button" aria-label={`${texts.drop}: ${file.name}`} onClick={() => onDrop(file)}>×</button>
+          <button type="button" aria-label={labelled(texts.drop, file.name)} onClick={() => onDrop(file)}>×</button>
         </li>
       ))}
     </ul>

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { openId } from "../../conversation";
 import { beginDraft, draftOf } from "../../drafts";
-import { texts } from "../../texts";
+import { listed, texts } from "../../texts";
 import { ActionButton } from "../ActionButton";
 import { useService } from "../service";
 
@@ -37,7 +37,7 @@ export function FollowUps({ runId }: { runId: string }) {
             ))}
           </ul>
         )}
-        {effortless.length > 0 && <p class="notice">{texts.effortNotUsed(effortless.join(", "))}</p>}
+        {effortless.length > 0 && <p class="notice">{texts.effortNotUsed(listed(effortless))}</p>}
       </div>
     </>
   );

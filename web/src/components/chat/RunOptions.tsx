@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { read } from "../../api";
 import type { RunModel } from "../../run";
-import { texts } from "../../texts";
+import { listed, texts } from "../../texts";
 
 /** What a run was asked with, as in `GET /api/runs/{run_id}`. */
 export interface Asked {
@@ -37,7 +37,7 @@ export function RunOptions({ run: { runId } }: { run: RunModel }) {
 /** What a run was asked with, apart from what was left to the service, in words. */
 export function describe(asked: Asked): string[] {
   const { model, effort, depth, report_style: style, locale } = asked;
-  const team = asked.agent || asked.team_members.join(", ");
+  const team = asked.agent || listed(asked.team_members);
   const said = [
     asked.deep_thinking_mode && texts.deep,
     asked.search_before_planning && texts.searchFirst,

@@ -3,7 +3,7 @@ import type { Gap } from "../../events";
 import { describeAnswer } from "../../decisions";
 import { askedCall, askedOf, keyOf } from "../../purpose";
 import type { Exchange, Reply, RunModel } from "../../run";
-import { texts } from "../../texts";
+import { labelled, listed, texts } from "../../texts";
 import { FileButtons, Files, MOST_FILES, UserFiles } from "../work/Files";
 import { InterruptForm } from "../plan/InterruptForm";
 import { askerOf } from "../plan/PendingForms";
@@ -56,7 +56,7 @@ export const RunView = memo(function RunView({ run, version, isWatched = false, 
         </div>
       )}
       {answer?.content && run.plan && run.isComplete && run.status !== "interrupted" && <ReadButton runId={run.runId} />}
-      {run.effortless.size > 0 && <p class="notice">{texts.effortNotUsed([...run.effortless].join(", "))}</p>}
+      {run.effortless.size > 0 && <p class="notice">{texts.effortNotUsed(listed(run.effortless))}</p>}
       {run.problems.map((one) => (
         <p key={one.code} class="notice bad" role="alert">
           {one.message}
@@ -170,7 +170,7 @@ function Gaps({ gaps, isCancelled }: { gaps: Gap[]; isCancelled: boolean }) {
       <p>{isCancelled ? texts.notDone : texts.gaps}</p>
       <ul>
         {gaps.map(({ step, reason }) => (
-          <li key={step}>{reason && !isCancelled ? `${step}: ${reason}` : step}</li>
+          <li key={step}>{reason && !isCancelled ? labelled(step, reason) : step}</li>
         ))}
       </ul>
     </div>
@@ -197,7 +197,7 @@ function Standing({ run, version }: Shown) {
     <footer class={`standing ${run.status}`}>
       <span role="status" aria-live="off">{texts.status[run.status] ?? run.status}</span>
       {run.isOver && <WorkedFor run={run} version={version} />}
-      {run.models.size > 0 && <span>{texts.models([...run.models].join(", "))}</span>}
+      {run.models.size > 0 && <span>{texts.models(listed(run.models))}</span>}
       {run.tokens > 0 && <span>{`${run.tokens.toLocaleString()} ${texts.tokens}`}</span>}
       {run.calls > 0 && <span>{texts.calls(run.calls)}</span>}
       {acts && run.isOver && <button onClick={() => void acts.share(run)}>{texts.share}</button>}

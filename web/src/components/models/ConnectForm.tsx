@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Refusal } from "../../api";
 import { type Connection, type Models, type Saved, type Tested, connectModel, isConnecting, models, refreshModels, testModel } from "../../models";
-import { texts } from "../../texts";
+import { listed, texts } from "../../texts";
 import { ActionButton, useOnce } from "../ActionButton";
 
 type Outcome = { failed: string } | { tested: Tested } | { saved: Saved };
@@ -97,7 +97,7 @@ function Shown({ outcome }: { outcome: Outcome }) {
     return (
       <div class="notice">
         <p>{texts.modelSaved(model, file)}</p>
-        {overruled.length > 0 && <p>{texts.overruled(overruled.join(", "))}</p>}
+        {overruled.length > 0 && <p>{texts.overruled(listed(overruled))}</p>}
         {notices.map((one) => <p key={one}>{one}</p>)}
       </div>
     );

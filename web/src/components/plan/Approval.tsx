@@ -4,7 +4,7 @@ import type { Interrupt } from "../../events";
 import type { RunModel } from "../../run";
 import { dropFormDraft, hasFormDraft, useFormDraft } from "../../formDrafts";
 import { askedCall, callName, formName } from "../../purpose";
-import { texts } from "../../texts";
+import { listed, texts } from "../../texts";
 import { Boundary } from "../Boundary";
 import { ProposedCall } from "../work/CallBody";
 import { InWords } from "./InWords";
@@ -22,7 +22,7 @@ export function AskedCall({ waiting }: { waiting: Interrupt }) {
   return (
     <>
       <p title={tool}>{callName(tool)}</p>
-      {Array.isArray(times) && times.length > 0 && <p>{texts.nextTimes(times.join(", "))}</p>}
+      {Array.isArray(times) && times.length > 0 && <p>{texts.nextTimes(listed(times.map(String)))}</p>}
       <div class="action">
         <Boundary><ProposedCall tool={tool} input={input} /></Boundary>
       </div>

@@ -1,5 +1,5 @@
 import { useId, useRef } from "preact/hooks";
-import { texts } from "../../texts";
+import { labelled, texts } from "../../texts";
 
 export interface Choice {
   name: string;
@@ -50,7 +50,7 @@ export function StepMenu({ title, choices }: { title: string; choices: readonly 
         ref={button}
         type="button"
         class="menu-button"
-        aria-label={`${texts.stepMenu}: ${title}`}
+        aria-label={labelled(texts.stepMenu, title)}
         title={texts.stepMenu}
         aria-haspopup="menu"
         aria-expanded="false"

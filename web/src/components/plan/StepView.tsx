@@ -5,7 +5,7 @@ import type { Finding } from "../../findings";
 import type { Turn } from "../../parts";
 import { dropFormDraft, hasFormDraft, useFormDraft } from "../../formDrafts";
 import { isSkippedByUser } from "../../planProgress";
-import { texts } from "../../texts";
+import { labelled, texts } from "../../texts";
 import type { PlanChange } from "../service";
 import { Findings } from "../work/FindingView";
 import { offersFor } from "./changes";
@@ -91,7 +91,7 @@ export function StepView({ runId, steps, at, note, waits, findings, outcome, isO
             </summary>
             <p>{step.description}</p>
             {findings.length > 0 && <Findings findings={findings} />}
-            {note && <p>{texts.stepNote}: {note}</p>}
+            {note && <p>{labelled(texts.stepNote, note)}</p>}
             {isOpen && outcome && <StepOutcome turn={outcome} version={outcome.version} />}
           </details>
           {ask && <StepMenu title={step.title} choices={choices} />}

@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import { texts } from "../../texts";
+import { labelled, listed, texts } from "../../texts";
 import type { Entry } from "./entries";
 
 interface Shown {
@@ -41,7 +41,7 @@ export function Menu({ entries, onNews }: Shown) {
       await entry.work();
       end({ text: entry.done ?? "", isBad: false });
     } catch (problem) {
-      end({ text: `${entry.name}: ${problem instanceof TypeError ? texts.unreachable : (problem as Error).message}`, isBad: true });
+      end({ text: labelled(entry.name, problem instanceof TypeError ? texts.unreachable : (problem as Error).message), isBad: true });
     }
   };
   return (
@@ -61,5 +61,5 @@ export function Menu({ entries, onNews }: Shown) {
 }
 
 function preparing(names: ReadonlySet<string>): string {
-  return `${[...names].join(", ")}: ${texts.preparing}`;
+  return labelled(listed(names), texts.preparing);
 }

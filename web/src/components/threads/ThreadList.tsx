@@ -4,7 +4,7 @@ import { apiKey } from "../../api";
 import { attempt, openId, tellTabs } from "../../conversation";
 import { type Thread, deleteThread, hasMore, isUnread, readFor, refreshThreads, renameThread, searched, showMore, threads } from "../../threads";
 import { found } from "../../search";
-import { texts } from "../../texts";
+import { labelled, texts } from "../../texts";
 import { Appearance } from "./Appearance";
 import { FoundList } from "./FoundList";
 
@@ -93,10 +93,10 @@ function Entry({ thread, onChoice }: { thread: Thread; onChoice: () => void }) {
         <span class={`dot ${thread.status}`} aria-hidden="true" />
         {standing && <span class="unseen">, {texts.status[standing]}</span>}
       </a>
-      <button aria-label={`${texts.rename}: ${title}`} title={texts.rename} onClick={() => setNaming(true)}>
+      <button aria-label={labelled(texts.rename, title)} title={texts.rename} onClick={() => setNaming(true)}>
         <span aria-hidden="true">✎</span>
       </button>
-      <button aria-label={`${texts.remove}: ${title}`} title={texts.remove} onClick={() => void remove()}>
+      <button aria-label={labelled(texts.remove, title)} title={texts.remove} onClick={() => void remove()}>
         <span aria-hidden="true">×</span>
       </button>
     </li>

@@ -2,7 +2,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Mark, Tab } from "../../events";
 import type { Frame, BrowserState } from "../../recording";
 import { Pictures } from "../../pictures";
-import { texts } from "../../texts";
+import { labelled, texts } from "../../texts";
 import { useService } from "../service";
 
 interface Shown {
@@ -26,7 +26,7 @@ export function BrowserStage({ frame, place, newest, isActing, caption: doing }:
         <span class="title">{title}</span>
         {place?.url && (
           <span class="address">
-            <span class="unseen">{texts.recording.address}: </span>
+            <span class="unseen">{labelled(texts.recording.address, "")}</span>
             <bdi>{place.url}</bdi>
           </span>
         )}

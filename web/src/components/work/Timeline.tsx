@@ -2,7 +2,7 @@ import { useCallback, useState } from "preact/hooks";
 import { dutyOf } from "../../members";
 import type { RunModel } from "../../run";
 import type { TextPart, Turn } from "../../parts";
-import { texts } from "../../texts";
+import { labelled, texts } from "../../texts";
 import { Duration } from "./Duration";
 import { Totals } from "./Totals";
 import { TurnView } from "./TurnView";
@@ -34,7 +34,7 @@ export function Timeline({ run, version, isWatched = false }: Shown) {
         <span>{texts.work}</span>
         {atWork.length > 0 && (
           <span class="now">
-            <span class="pulse" aria-hidden="true" /> {texts.working}:{" "}
+            <span class="pulse" aria-hidden="true" /> {labelled(texts.working, "")}
             {atWork.map((turn, index) => (
               <span key={turn.id}>
                 {index > 0 && ", "}
