@@ -19,7 +19,7 @@ from maniple.store.postgres.database import (
     RECONNECT_SECONDS,
     PostgresDatabase,
 )
-from maniple.store.postgres.errors import is_passing
+from maniple.store.postgres.errors import is_passing, takes_no_writes
 from maniple.store.waiting import WaitLimit
 
 POOL_SIZE = 3
@@ -35,7 +35,9 @@ def _make_pool(**given: Any) -> AsyncConnectionPool:
 
 
 class PatientConnector(PsycopgConnector):
-    """Waits while the server is away, where Procrastinate's worker would end and break off what it drives.
+    """Waits while the server is away or takes no writes.
+
+    Procrastinate's worker would end there, and break off what it drives.
 
     It waits as long as the runs do: `limit` is theirs, and ends when the program stops.
     """
@@ -51,7 +53,7 @@ class PatientConnector(PsycopgConnector):
                 return await ask()
             except ConnectorException as error:
                 cause = error.__cause__
-                if not isinstance(cause, Exception) or not is_passing(cause):
+                if not isinstance(cause, Exception) or not (is_passing(cause) or takes_no_writes(cause)):
                     raise
                 if time.monotonic() > begun + max(self._limit.seconds, AWAY_SECONDS):
                     raise

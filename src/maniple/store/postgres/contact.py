@@ -33,6 +33,8 @@ class ServerContact:
     def __init__(self, on_answer: Callable[[], None]) -> None:
         self.failure: StoreError | None = None
         """Why the server is away; None while it answers."""
+        self.refusal: StoreError | None = None
+        """Why the last beat was not stored, such as a full disk; None if it was."""
         self.heard_at = time.monotonic()
         """When the last beat was sent that the server, or the system that cannot reach it, has answered."""
         self.longest_silence = 0.0
@@ -62,6 +64,10 @@ class ServerContact:
             self._away_since = time.monotonic()
             self._move_bounds()
 
+    def report_missed_beat(self, reason: StoreError) -> None:
+        """Take note that a beat was not stored, and those of other processes may not be either."""
+        self.refusal, self._answering_since = reason, time.monotonic()
+
     def report_silence(self, failure: StoreError) -> None:
         """Take note that the server neither answers nor refuses, and end the calls that wait for it.
 
@@ -72,7 +78,7 @@ class ServerContact:
             _shut(connection)
 
     def has_answered_for(self, seconds: float) -> bool:
-        """Return whether the server has answered for so long, or has never been away."""
+        """Return whether the server has stored each beat for so long, or has never been away."""
         return self.failure is None and time.monotonic() - self._answering_since >= seconds
 
     def deadline(self, begun: float) -> float:

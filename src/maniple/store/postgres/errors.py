@@ -43,6 +43,11 @@ def is_passing(error: Exception) -> bool:
     return isinstance(error, passing) and not isinstance(error, _LASTING)
 
 
+def takes_no_writes(error: Exception) -> bool:
+    """Return whether the server answers and cannot be written: its disk is full, or it is read-only."""
+    return isinstance(error, errors.DiskFull | errors.ReadOnlySqlTransaction)
+
+
 def from_postgres_error(error: Exception, database: str) -> StoreError:
     """Return the `StoreError` for an error of PostgreSQL; `database` names it in the message."""
     reason = _reason(error)

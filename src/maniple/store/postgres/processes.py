@@ -126,6 +126,7 @@ class _Beats:
                 contact.report_silence(self._make_silence(sent_at))
             sending.result()
             contact.hear(sent_at)
+            contact.refusal = None
             contact.report_answer()
         except (psycopg.Error, OSError) as error:
             # A server that is away drives the runs of nobody. One that is silent may be heard by others.
@@ -137,6 +138,7 @@ class _Beats:
                 reason = from_postgres_error(error, self._database.name)
                 if isinstance(reason, StoreUnreachable):
                     contact.report_failure(reason)
+            contact.report_missed_beat(reason)
             _LOG.warning("This process could not report that it is alive: %s", reason)
             await self.close()
         finally:

@@ -168,8 +168,9 @@ class RunQueue:
 
     @property
     def is_away(self) -> bool:
-        """Whether the database does not answer."""
-        return self._database.contact.failure is not None
+        """Whether the database does not answer, or takes no writes."""
+        contact = self._database.contact
+        return (contact.failure or contact.refusal) is not None
 
     async def submit(self, run: RunRecord, limits: QueueLimits, *, rejects: bool) -> RunRecord | Refusal:
         """Store a new run, with its place in the fair order; `rejects` if another one is on its thread.
