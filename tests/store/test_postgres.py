@@ -114,7 +114,7 @@ async def test_a_server_that_is_not_there_is_named_without_the_password(tmp_path
 
 async def test_a_second_server_is_refused_while_the_first_one_lives(postgres_url, tmp_path):
     async with (
-        opened(postgres_url, tmp_path, lease_seconds=0.5),
+        opened(postgres_url, tmp_path, times=database_module.ProcessTimes(0.5)),
         opened(postgres_url, tmp_path, server=False),
     ):
         with pytest.raises(StoreBusy, match=rf"pid {os.getpid()}\b"):

@@ -11,7 +11,7 @@ from maniple.errors import StoreError, StoreUnreachable
 from maniple.store import Store
 from maniple.store.artifact_files import ArtifactFiles
 from maniple.store.postgres.contact import AWAY_SECONDS, LEAST_SECONDS
-from maniple.store.postgres.database import PROBE_SECONDS
+from maniple.store.postgres.database import PROBE_SECONDS, ProcessTimes
 from maniple.store.postgres.store import open_postgres
 from maniple.store.waiting import StoreWait, WaitLimit, waiting
 from tests.postgres import open_line
@@ -131,3 +131,23 @@ async def test_calls_that_wait_for_a_connection_of_a_busy_server_are_answered(po
     assert time.monotonic() - begun > AWAY_SECONDS, "none was busy"
     await asyncio.gather(*working)
     assert postgres_store.database.contact.failure is None
+
+
+async def test_a_receipt_stays_while_its_call_may_be_tried_again(open_postgres_again):
+    from maniple.store.postgres.processes import RECEIPT_SECONDS, sweep_receipts
+
+    ages = {"new": 0, "in an outage": RECEIPT_SECONDS + 7_000, "old": RECEIPT_SECONDS + 7_400}
+    async with open_postgres_again(server=False, times=ProcessTimes(outage_seconds=7_200)) as store:
+        database = store.database
+        await database.execute("DELETE FROM write_receipts")
+        for age in ages.values():
+            await database.execute(
+                "INSERT INTO write_receipts VALUES (gen_random_uuid(), now() - make_interval(secs => %s))",
+                (age,),
+            )
+        async with database.connection() as connection:
+            await sweep_receipts(connection, database.outage_seconds)
+        left = await database.fetch(
+            "SELECT extract(epoch FROM now() - at)::integer / 1000 FROM write_receipts ORDER BY at"
+        )
+    assert left == [(10,), (0,)]

@@ -10,6 +10,7 @@ from langgraph.checkpoint.base import empty_checkpoint
 from maniple.errors import RunTakenOver
 from maniple.store import InputRecord
 from maniple.store.postgres import queue as postgres
+from maniple.store.postgres.database import ProcessTimes
 from maniple.store.postgres.queue import FOLLOWED_ROWS, QueueLimits, RunQueue
 from tests.store.samples import a_run, a_thread, some_events
 
@@ -127,7 +128,7 @@ async def test_a_process_that_sleeps_in_a_transaction_holds_its_run_no_longer_th
     postgres_store, queue, open_postgres_again
 ):
     woken, asleep = asyncio.Event(), asyncio.Event()
-    async with open_postgres_again(server=False, lease_seconds=0.5) as sleeper:
+    async with open_postgres_again(server=False, times=ProcessTimes(0.5)) as sleeper:
         run_id = await submitted(sleeper, "t")
         job, _ = await fetched(postgres_store)
         await RunQueue(sleeper.database).claim(run_id, job)
@@ -210,7 +211,7 @@ async def test_each_process_is_dead_after_a_lease_of_its_own(postgres_store, que
     run_id = await submitted(postgres_store, "t")
     job, _ = await fetched(postgres_store)
     ago = "UPDATE processes SET beat_at = clock_timestamp() - interval '60 s' WHERE process = %s"
-    async with open_postgres_again(server=False, lease_seconds=300) as patient:
+    async with open_postgres_again(server=False, times=ProcessTimes(300)) as patient:
         await RunQueue(patient.database).claim(run_id, job)
         await patient.database.execute(ago, (patient.process,))
         assert await queue.sweep() == 0

@@ -99,6 +99,7 @@ def _postgres_store(
     settings: Settings, contents: ArtifactContents, *, server: bool
 ) -> AbstractAsyncContextManager[Store]:
     require_postgres_driver()
+    from maniple.store.postgres.database import ProcessTimes
     from maniple.store.postgres.store import open_postgres
 
     given = settings.store
@@ -107,7 +108,7 @@ def _postgres_store(
         contents,
         server=server,
         pool=given.pool,
-        lease_seconds=settings.runs.lease_seconds,
+        times=ProcessTimes(settings.runs.lease_seconds, settings.runs.outage_seconds),
         data_dir=settings.data_dir,
     )
 

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -74,6 +75,16 @@ async def configure(connection: AsyncConnection, process: str) -> None:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class ProcessTimes:
+    """How long others wait for a process, and how long its calls wait for the server."""
+
+    lease_seconds: float = LEASE_SECONDS
+    """Without a beat for so long, the process counts as dead, and others go on with its runs."""
+    outage_seconds: float = 0.0
+    """The longest time for which a call may be tried again."""
+
+
 class PostgresDatabase:
     """Runs work on the connections of one process; errors become a `StoreError`.
 
@@ -81,13 +92,15 @@ class PostgresDatabase:
     `store.waiting.waiting` until its limit. A call that writes is finished even if its caller is cancelled.
     """
 
-    def __init__(self, url: str, process: str, size: int, lease_seconds: float = LEASE_SECONDS) -> None:
+    def __init__(self, url: str, process: str, size: int, times: ProcessTimes) -> None:
         self.name = name_database(url)
         self.process = process
         self.url = url
         """With its password."""
-        self.lease_seconds = lease_seconds
+        self.lease_seconds = times.lease_seconds
         """How long other processes wait for a beat of this one before it counts as dead."""
+        self.outage_seconds = times.outage_seconds
+        """The longest time for which a call may be tried again."""
         self.contact = ServerContact(self._go_on)
         self._reads, self._writes = CallQueue(), CallQueue()
         self._probes: set[asyncio.Task[None]] = set()

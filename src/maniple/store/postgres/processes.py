@@ -21,6 +21,7 @@ BEATS_OF_LEASE = 5
 LEAST_SILENT_SECONDS = 2.0
 """A server that has been silent for a shorter time is only slow, however short the lease is."""
 RECEIPT_SECONDS = 3_600
+"""How long a receipt stays after the last moment at which its call may be tried again."""
 _SWEEP_BEATS = 600
 RECENT = (
     "greatest(processes.beat_at, pg_postmaster_start_time()) "
@@ -151,7 +152,7 @@ class _Beats:
         with database.contact.using(connection):
             await connection.execute(_BEAT, _describe(database, server=False))
             if self._answered % _SWEEP_BEATS == 0:
-                await _sweep(connection)
+                await sweep_receipts(connection, database.outage_seconds)
         self._answered += 1
 
     def _make_silence(self, sent_at: float) -> StoreUnreachable:
@@ -167,8 +168,10 @@ class _Beats:
             self._connection = None
 
 
-async def _sweep(connection: AsyncConnection) -> None:
-    """Delete processes that have long been dead, and receipts that no call can ask for any more."""
+async def sweep_receipts(connection: AsyncConnection, outage_seconds: float) -> None:
+    """Delete receipts that no call can ask for any more, and processes that have long been dead."""
     await connection.execute("DELETE FROM processes WHERE beat_at < clock_timestamp() - interval '1 day'")
-    older = f"at < clock_timestamp() - interval '{RECEIPT_SECONDS} s'"
-    await connection.execute(f"DELETE FROM write_receipts WHERE {older}".encode())
+    await connection.execute(
+        "DELETE FROM write_receipts WHERE at < clock_timestamp() - make_interval(secs => %s)",
+        (RECEIPT_SECONDS + outage_seconds,),
+    )

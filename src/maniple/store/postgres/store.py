@@ -15,7 +15,7 @@ from maniple.store.artifact_contents import ArtifactContents
 from maniple.store.batches import SqlBatches
 from maniple.store.executors import run_to_completion
 from maniple.store.postgres.checkpoints import PostgresCheckpointHistory, PostgresSaver
-from maniple.store.postgres.database import LEASE_SECONDS, PostgresDatabase
+from maniple.store.postgres.database import PostgresDatabase, ProcessTimes
 from maniple.store.postgres.evidence import PostgresEvidence
 from maniple.store.postgres.migrations import load_migrations, require_usable
 from maniple.store.postgres.processes import registered
@@ -108,19 +108,18 @@ async def open_postgres(
     *,
     server: bool,
     pool: int = POOL_SIZE,
-    lease_seconds: float = LEASE_SECONDS,
+    times: ProcessTimes | None = None,
     data_dir: Path | None = None,
 ) -> AsyncGenerator[PostgresStore]:
     """Open the store in the database of `url`, with `pool` connections.
 
     Other processes that do not share `data_dir` are named in the log, and by `probe`.
-    Without a beat for `lease_seconds`, this process counts as dead, and others go on with its runs.
 
     Raises a `StoreError` for a database that cannot be used, or of another schema version, which stays as it
     is.
     """
     await require_usable(url, len(load_migrations()))
-    database = PostgresDatabase(url, str(uuid4()), pool, lease_seconds)
+    database = PostgresDatabase(url, str(uuid4()), pool, times or ProcessTimes())
     async with AsyncExitStack() as stack:
         await database.open()
         stack.push_async_callback(_close, database)
