@@ -36,7 +36,7 @@ async def test_a_cursor_stays_in_its_thread(sqlite_store):
 
 async def test_a_deferred_statement_that_fails_takes_no_other_with_it(sqlite_store):
     store = sqlite_store
-    into = "INSERT INTO threads VALUES (NULL, ?, '', 'A title', ?, 1.0, '', '', '', '', '', '', '', '{}')"
+    into = "INSERT INTO threads VALUES (NULL, ?, '', 'A title', ?, 1.0, '', '', '', '', '', '', '', '{}', '')"
     store._database.defer(into, ["first", 1.0])
     store._database.defer(into, [2**70, 2.0])
     store._database.defer("INSERT INTO nowhere VALUES (?)", ["x"])

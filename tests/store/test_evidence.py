@@ -55,6 +55,7 @@ async def test_a_file_of_before_there_were_other_addresses_keeps_its_sources(tmp
             f"{WITHOUT_BRANCHES}"
             "DROP INDEX threads_of_history; ALTER TABLE threads DROP COLUMN history;"
             "DROP INDEX threads_of_cut_history; ALTER TABLE threads DROP COLUMN cut_history;"
+            "DROP INDEX temporary_threads; ALTER TABLE threads DROP COLUMN temporary_of;"
             "ALTER TABLE threads DROP COLUMN copied_run; ALTER TABLE threads DROP COLUMN metadata;"
             "PRAGMA user_version = 3;"
         )

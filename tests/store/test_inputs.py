@@ -25,6 +25,7 @@ DOWNGRADE = (
     "ALTER TABLE runs DROP COLUMN waiting_for; ALTER TABLE runs DROP COLUMN waiting_since;"
     "ALTER TABLE runs DROP COLUMN waiting_until; ALTER TABLE tool_calls DROP COLUMN started_at;"
     f"{WITHOUT_BRANCHES}"
+    "DROP INDEX temporary_threads; ALTER TABLE threads DROP COLUMN temporary_of;"
     "ALTER TABLE threads DROP COLUMN copied_run; ALTER TABLE threads DROP COLUMN metadata;"
     "PRAGMA user_version = 8;"
 )
