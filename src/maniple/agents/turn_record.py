@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NotRequired, TypedDict, cast
 
+from maniple.scope.client_tools import ClientCall
 from maniple.scope.inputs import (
     Cancel,
     Disposition,
@@ -157,6 +158,9 @@ def _describe_answer(form: Any, answer: Any) -> str:
             return f"Asked whether the call {call} had been done, the user answered: {_as_text(answer)}"
         case "plan_review":
             return _describe_review(asked, answer)
+        case _ if ClientCall.of(asked) is not None:
+            # The user said nothing: a function's result, which nobody vouches for, is its caller's material.
+            return ""
         case _:
             question = asked.get("question") or (_as_text(form) if form else "")
             said = f"The user answered: {answer_text(answer) or 'nothing'}"
