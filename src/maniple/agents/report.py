@@ -48,6 +48,7 @@ from maniple.tools.evidence import current_evidence
 from maniple.tools.files import READ_FILE
 from maniple.tools.item_search import SEARCH_ITEMS
 from maniple.tools.items import READ_ITEM
+from maniple.tools.registry import is_of_server
 from maniple.workspace.mirrors import is_team_record
 from maniple.workspace.safe_open import split_path
 
@@ -136,10 +137,14 @@ def _build_editing(draft: Callable[[], Draft], editor: ReportEditor) -> EditingD
 
 
 async def build_source_check(task: Task, tools: Collection[str] | None = _ITEM_READERS) -> ReportCheck:
-    """Return the check for the report of `task`; what calls of `tools` (None: of all) returned is given."""
+    """Return the check for the report of `task`; what calls of `tools` (None: of all) returned is given.
+
+    What MCP servers and functions of the client returned is, too: it stands in no source of the run.
+    """
     trusted_texts = (task.request, task.caller, *task.thread_texts)
     said = [result.text for result in task.results if result.agent not in _READ_HERE]
-    shown = await _read_tool_texts(None if tools is None else {*tools, *_CODE_TOOLS})
+    functions = {one.name for one in run_scope().client_tools}
+    shown = await _read_tool_texts(None if tools is None else {*tools, *_CODE_TOOLS, *functions})
     outputs = [text for name, text in shown if name in _CODE_TOOLS]
     printed, notes = [*map(drop_notes, outputs)], [*map(read_notes, outputs)]
     given = [text for name, text in shown if name not in _CODE_TOOLS]
@@ -153,14 +158,17 @@ async def build_source_check(task: Task, tools: Collection[str] | None = _ITEM_R
 
 
 async def _read_tool_texts(tools: Collection[str] | None) -> list[tuple[str, str]]:
-    """Return what calls of `tools`, or of all tools, showed the run's members, each with the tool's name.
+    """Return what calls of `tools` and MCP servers, or of all tools, showed members, with its name.
 
     A source, a result or a report that was read again is no result of the run.
     """
     scope = run_scope()
     rows = await scope.ledger.list_by_run(scope.run_id) if scope.ledger is not None else ()
     chosen = (
-        row for row in rows if (tools is None or row.tool_name in tools) and not _reads_team_record(row)
+        row
+        for row in rows
+        if (tools is None or row.tool_name in tools or is_of_server(row.tool_name))
+        and not _reads_team_record(row)
     )
     read = ((row.tool_name, read_message(row.result, row.tool_name, "")) for row in chosen)
     return [(name, one.text) for name, one in read if one is not None and one.status != "error"]

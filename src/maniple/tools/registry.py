@@ -170,12 +170,17 @@ class ToolRegistry:
         del self._definitions[name]
 
     def _check_name(self, name: str) -> None:
-        if "__" in name:
+        if is_of_server(name):
             raise ValueError(f"{name!r}: SERVER__TOOL is how the tools of MCP servers are called.")
 
 
 TOOLS = ToolRegistry()
 """The tools of the modules that were imported. `load_tools` imports all of them first."""
+
+
+def is_of_server(name: str) -> bool:
+    """Return whether a name is that of a tool of an MCP server, SERVER__TOOL."""
+    return "__" in name
 
 
 @cache

@@ -9,6 +9,7 @@ from maniple.agents.report import build_source_check
 from maniple.agents.task import Task
 from maniple.claims.verdict import JudgedClaim
 from maniple.scope.call_ledgers import MemoryLedger
+from maniple.scope.client_tools import ClientTool
 from maniple.scope.run_scope import SCOPE_KEY, RunScope
 
 pytestmark = pytest.mark.anyio
@@ -20,7 +21,9 @@ async def judge(tool: str, shown: str, status: str = "success", **arguments: str
     ledger = MemoryLedger()
     await ledger.begin("r", "1", tool, json.dumps(arguments))
     await ledger.end("r", "1", json.dumps({"content": shown, "status": status}))
-    token = var_child_runnable_config.set({"configurable": {SCOPE_KEY: RunScope(run_id="r", ledger=ledger)}})
+    function = ClientTool("get_length", "", {"type": "object"})
+    scope = RunScope(run_id="r", ledger=ledger, client_tools=[function])
+    token = var_child_runnable_config.set({"configurable": {SCOPE_KEY: scope}})
     try:
         check = await build_source_check(Task("How long is it?", "Report", "Write it"))
         return [*(await check.claim_report([f"{TEXT}\n"])).claims]
@@ -61,6 +64,11 @@ async def test_what_a_program_printed_or_a_file_holds_is_a_result(
 @pytest.mark.parametrize("tool", ["read_file", "read_item"])
 async def test_a_record_of_the_team_that_is_read_again_is_no_result(tool: str, path: str) -> None:
     assert await verdict(tool, path=path) == []
+
+
+@pytest.mark.parametrize("tool", ["get_length", "bridges__find"])
+async def test_what_a_function_of_the_client_or_a_server_returned_is_a_result(tool: str) -> None:
+    assert await verdict(tool, bridge="Long Bridge") == ["supported"]
 
 
 async def test_a_failed_call_shows_no_result() -> None:
