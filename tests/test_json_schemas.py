@@ -30,8 +30,24 @@ def test_a_pattern_of_a_client_takes_linear_time_and_one_that_is_unknown_matches
 def test_references_that_double_at_each_level_end():
     levels = {f"l{n}": {"anyOf": [{"$ref": f"#/$defs/l{n + 1}"}] * 2} for n in range(40)}
     schema = {"$ref": "#/$defs/l0", "$defs": {**levels, "l40": {"type": "integer"}}}
-    with pytest.raises(SchemaNotApplicable, match="references"):
+    with pytest.raises(SchemaNotApplicable, match="checks"):
         find_client_misfit(schema, "a")
+
+
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
+def test_schemas_that_are_applied_again_at_each_level_end(keyword):
+    schema = {"type": "object"}
+    for _ in range(40):
+        schema = {keyword: [schema], "unevaluatedProperties": False}
+    assert not find_schema_mistake(schema)
+    with pytest.raises(SchemaNotApplicable, match="checks"):
+        find_client_misfit(schema, {"a": 1})
+
+
+def test_a_long_value_is_checked_to_its_end():
+    schema = {"type": "array", "items": NUMBER}
+    assert find_client_misfit(schema, [{"n": 1}] * 5_000) == ""
+    assert find_client_misfit(schema, [*[{"n": 1}] * 5_000, {}]).startswith("$[5000]: ")
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from referencing.exceptions import Unresolvable
 
 from maniple.text import shorten
 
-MAX_REFERENCES = 1_000
-"""How many references are followed for one value of a client: they can double at each level."""
+MAX_CHECKS = 50_000
+"""How many keywords are applied to one value of a client: `$ref` and `unevaluatedProperties` can double them
+at each level."""
 _SHOWN_CHARACTERS = 200
 _SLOW_KEYWORD = '"patternProperties"'
 """It is checked with Python's regular expressions, which can take exponential time."""
@@ -49,7 +50,7 @@ def find_client_misfit(schema: Mapping[str, Any], value: Any) -> str:
     """Return what `find_misfit` does, in bounded time. Patterns that RE2 does not know match everything.
 
     Raises:
-        SchemaNotApplicable: also for `patternProperties`, and for more than `MAX_REFERENCES` references.
+        SchemaNotApplicable: also for `patternProperties`, and beyond `MAX_CHECKS`.
     """
     if _SLOW_KEYWORD in json.dumps(schema):
         raise SchemaNotApplicable("patternProperties are not checked")
@@ -67,18 +68,18 @@ def _find_misfit(validator_class: Any, schema: Mapping[str, Any] | bool, value: 
 
 
 def _make_bounded_class() -> Any:
-    """Return a class of validators that counts references and searches with RE2, in linear time."""
+    """Return a class of validators that counts its checks and searches with RE2, in linear time."""
     re2: Any = import_module("re2")  # it has no types
     options = re2.Options()
     options.log_errors = False
-    rules, followed = cast("Mapping[str, Any]", Draft202012Validator.VALIDATORS), 0
+    checks = 0
 
-    def follow(keyword: str, *args: Any) -> Any:
-        nonlocal followed
-        followed += 1
-        if followed > MAX_REFERENCES:
-            raise SchemaNotApplicable(f"more than {MAX_REFERENCES} references would be followed")
-        return rules[keyword](*args)
+    def count(rule: Any, *args: Any) -> Any:
+        nonlocal checks
+        checks += 1
+        if checks > MAX_CHECKS:
+            raise SchemaNotApplicable(f"more than {MAX_CHECKS:,} checks would be made")
+        return rule(*args)
 
     def match(validator: Any, pattern: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
         del validator, schema
@@ -89,5 +90,5 @@ def _make_bounded_class() -> Any:
         if not is_found:
             yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
-    references = {keyword: partial(follow, keyword) for keyword in ("$ref", "$dynamicRef")}
-    return extend(Draft202012Validator, {**references, "pattern": match})
+    rules = {**cast("Mapping[str, Any]", Draft202012Validator.VALIDATORS), "pattern": match}
+    return extend(Draft202012Validator, {name: partial(count, rule) for name, rule in rules.items()})
