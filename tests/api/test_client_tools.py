@@ -161,7 +161,7 @@ WRONG: dict[str, list[dict[str, Any]]] = {
     "a name that models refuse": [{**WEATHER, "name": "get weather"}],
     "a name of the team's": [{**WEATHER, "name": "python_repl_tool"}],
     "a name of the coordinator's": [{**WEATHER, "name": "handoff_to_planner"}],
-    "the same name twice": [WEATHER, WEATHER],
+    "the same name twice": [WEATHER, {**WEATHER, "description": "Another one."}],
     "a schema of a list": [{**WEATHER, "parameters": {"type": "array"}}],
     "no schema": [{**WEATHER, "parameters": {"type": "object", "properties": {"a": {"type": "text"}}}}],
     "a schema without end": [{**WEATHER, "parameters": {**LOCATION, "description": "a" * 40_000}}],

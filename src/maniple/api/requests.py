@@ -249,7 +249,7 @@ class ClientRequest(TeamRequest):
 
     def described_tools(self) -> list[dict[str, Any]]:
         """Return the functions as mappings; not checked."""
-        return fix_surrogates([one.model_dump() for one in self.client_tools or ()])
+        return [one.model_dump() for one in self.client_tools or ()]
 
     def _request(
         self, messages: Sequence[BaseMessage], thread_id: str | None, owner: str, budget: Budget

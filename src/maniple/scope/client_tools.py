@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from maniple.json_schemas import find_schema_mistake
+from maniple.text import fix_surrogates
 from maniple.types import is_mapping
 
 MAX_CLIENT_TOOLS = 128
@@ -77,8 +78,8 @@ def run_of_call(call_id: str) -> str | None:
 def read_client_tools(given: Sequence[Mapping[str, Any]]) -> tuple[ClientTool, ...]:
     """Return the functions that mappings with name, description and parameters describe.
 
-    A description or a schema may be missing or null. One that is repeated word for word counts once.
-    Raises `InvalidClientTool`.
+    A description or a schema may be missing or null. One that is repeated word for word counts once. Lone
+    surrogates are repaired, as no store takes them. Raises `InvalidClientTool`.
     """
     if len(given) > MAX_CLIENT_TOOLS:
         raise InvalidClientTool("", f"There are {len(given)} functions; at most {MAX_CLIENT_TOOLS} can be.")
@@ -115,8 +116,8 @@ def _read_tool(place: str, given: Mapping[str, Any]) -> ClientTool:
         raise InvalidClientTool(
             f"{place}.description", f"It must be text of at most {MAX_DESCRIPTION_CHARACTERS:,} characters."
         )
-    schema = given.get("parameters")
-    return ClientTool(name, description, _read_schema(f"{place}.parameters", schema))
+    schema = _read_schema(f"{place}.parameters", given.get("parameters"))
+    return ClientTool(name, fix_surrogates(description), schema)
 
 
 def _read_schema(place: str, schema: Any) -> dict[str, Any]:
@@ -124,8 +125,14 @@ def _read_schema(place: str, schema: Any) -> dict[str, Any]:
         return {**_NO_PARAMETERS}
     if not is_mapping(schema) or schema.get("type", "object") != "object":
         raise InvalidClientTool(place, 'It must be a JSON Schema of the type "object".')
-    if len(json.dumps(schema)) > MAX_SCHEMA_CHARACTERS:
+    try:
+        size = len(json.dumps(schema, allow_nan=False))
+    except (ValueError, RecursionError) as error:
+        raise InvalidClientTool(
+            place, "It is nested too deeply, or has a number that is none (NaN)."
+        ) from error
+    if size > MAX_SCHEMA_CHARACTERS:
         raise InvalidClientTool(place, f"It has more than {MAX_SCHEMA_CHARACTERS:,} characters.")
     if mistake := find_schema_mistake(schema):
         raise InvalidClientTool(place, f"It is no valid JSON Schema: {mistake}.")
-    return {"type": "object", **schema}
+    return fix_surrogates({"type": "object", **schema})
