@@ -1,6 +1,7 @@
 """JSON that is allowed and hard to keep: taken whole or refused, never a fault of ours."""
 
 import json
+from uuid import uuid4
 
 import pytest
 
@@ -107,3 +108,52 @@ async def test_a_title_that_is_no_text_is_refused(it: InProcessService, title):
     response = await post(it, "/api/threads", f'{{"title": {title}}}')
     assert response.status_code in (400, 422)
     assert response.json()["detail"]
+
+
+def nested_schema(levels: int) -> str:
+    return '{"properties": {"a": ' * levels + '{"type": "object"}' + "}}" * levels
+
+
+ODD_FUNCTIONS = {
+    "a surrogate": f'{{"name": "f", "description": "{HALF}"}}',
+    "a surrogate as a key": f'{{"name": "f", "parameters": {{"properties": {{"{HALF}": {{}}}}}}}}',
+    "NaN": '{"name": "f", "parameters": {"properties": {"a": {"maximum": NaN}}}}',
+    "a large number": f'{{"name": "f", "parameters": {{"properties": {{"a": {{"maximum": {BIG}}}}}}}}}',
+    "no end": '{"name": "f", "parameters": {"$ref": "#"}}',
+    **{
+        f"{levels} levels": f'{{"name": "f", "parameters": {nested_schema(levels)}}}'
+        for levels in (60, 150, 400)
+    },
+}
+
+
+@pytest.mark.parametrize("case", ODD_FUNCTIONS)
+async def test_an_odd_function_of_the_client_is_taken_or_refused_by_each_protocol(it: InProcessService, case):
+    tool, ask = ODD_FUNCTIONS[case], '{"role": "user", "content": "Q", "id": "1"}'
+    described = tool if "description" in tool else f'{tool[:-1]}, "description": ""}}'
+    bodies = {
+        "/v1/chat/completions": f'"model": "maniple", "messages": [{ask}], '
+        f'"tools": [{{"type": "function", "function": {tool}}}]',
+        "/v1/responses": f'"model": "maniple", "input": "Q", "tools": [{{"type": "function", {tool[1:]}]',
+        "/ag-ui": f'"threadId": "{uuid4()}", "runId": "1", "messages": [{ask}], "tools": [{described}], '
+        '"state": null, "context": [], "forwardedProps": {}',
+        f"/api/threads/{await it.thread()}/runs": f'"input": "Q", "client_tools": [{tool}]',
+    }
+    for path, body in bodies.items():
+        response = await post(it, path, f"{{{body}}}")
+        assert response.status_code in (200, 202, 400, 422), path
+        if "NaN" in tool or "400" in case:
+            assert response.status_code in (400, 422), path
+
+
+@pytest.mark.parametrize("levels", [60, 300, 700])
+async def test_a_body_that_is_nested_too_deeply_is_refused_in_words(it: InProcessService, levels):
+    deep = "[" * levels + "]" * levels
+    response = await post(it, "/v1/responses", f'{{"model": "maniple", "input": "Q", "metadata": {deep}}}')
+    assert response.status_code == 400
+    error = response.json()["error"]
+    assert error["message"][0].isalnum()
+    assert error["param"] != ""
+    response = await post(it, "/api/chat/stream", f'{{"messages": {deep}}}')
+    assert response.status_code == 422
+    assert len(response.text) < 2_000

@@ -70,17 +70,14 @@ async def answer_invalid_request(request: Request, error: Exception) -> JSONResp
     """Answer an invalid body with 422 and the places of its mistakes.
 
     FastAPI's own answer repeats the input, which may be the whole body, or not be valid JSON (NaN, a lone
-    surrogate); in these cases it is left out.
+    surrogate), or nested more deeply than it can be written; in these cases it is left out.
     """
     if not isinstance(error, RequestValidationError):
         raise error
     if sentence := _describe_media_type(request, error):
         return JSONResponse({"detail": sentence, "code": "invalid_request"}, status_code=422)
     has_secrets = request.scope["path"].startswith(_SECRET_PATHS)
-    details = [
-        _presentable(detail, has_secrets=has_secrets)
-        for detail in jsonable_encoder(error.errors(), custom_encoder={float: _number})
-    ]
+    details = [_present({**detail}, has_secrets=has_secrets) for detail in error.errors()]
     return JSONResponse({"detail": details, "code": "invalid_request"}, status_code=422)
 
 
@@ -97,17 +94,18 @@ def _describe_media_type(request: Request, error: RequestValidationError) -> str
     return f"The body {named}. {_SEND_JSON}"
 
 
-def _presentable(detail: dict[str, Any], *, has_secrets: bool) -> dict[str, Any]:
-    shown = fix_surrogates({key: value for key, value in detail.items() if key != "ctx"})
-    if has_secrets:
-        shown.pop("input", None)
+def _present(detail: dict[str, Any], *, has_secrets: bool) -> dict[str, Any]:
+    shown, given = {key: value for key, value in detail.items() if key not in ("ctx", "input")}, {}
+    if not has_secrets and "input" in detail and _is_short(detail["input"]):
+        given = {"input": detail["input"]}
+    return fix_surrogates(jsonable_encoder({**shown, **given}, custom_encoder={float: _number}))
+
+
+def _is_short(value: Any) -> bool:
     try:
-        size = len(json.dumps(shown.get("input"), allow_nan=False))
-    except ValueError:
-        size = SHOWN_INPUT_CHARACTERS + 1
-    if size > SHOWN_INPUT_CHARACTERS:
-        shown.pop("input", None)
-    return shown
+        return len(json.dumps(value, allow_nan=False, default=jsonable_encoder)) <= SHOWN_INPUT_CHARACTERS
+    except (ValueError, RecursionError):  # not a finite number, or nested too deeply
+        return False
 
 
 def _number(value: float) -> float | str:

@@ -117,5 +117,8 @@ def _describe_detail(detail: Any) -> tuple[str, str | None]:
 
 def _describe_faults(faults: Sequence[Mapping[str, Any]]) -> tuple[str, str | None]:
     places = [".".join(str(part) for part in one.get("loc", ())) for one in faults]
-    said = "; ".join(f"{place}: {one.get('msg', '')}" for place, one in zip(places, faults, strict=True))
-    return said, places[0] if places else None
+    said = "; ".join(
+        f"{place}: {one.get('msg', '')}" if place else str(one.get("msg", ""))
+        for place, one in zip(places, faults, strict=True)
+    )
+    return said, next(filter(None, places), None)
