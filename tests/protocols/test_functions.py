@@ -229,6 +229,32 @@ async def test_a_response_calls_a_function_and_the_next_one_has_its_result(
     assert third.conversation.id == first.conversation.id
 
 
+@pytest.mark.parametrize("output", [5, True, [1], ["warm"], [None], {"a": 1}, [["type", "text"]]])
+async def test_an_output_that_is_no_text_is_refused_by_name(client: AsyncOpenAI, output: Any):
+    [called] = called_by(await respond(client, QUESTION))
+    with pytest.raises(openai.BadRequestError) as refused:
+        await respond(client, [output_of(called, output)])
+    assert refused.value.param == "input.0"
+
+
+async def test_two_results_of_one_call_are_refused_by_each_protocol(
+    client: AsyncOpenAI, http: httpx.AsyncClient
+):
+    [called] = called_by(await respond(client, QUESTION))
+    outputs = [output_of(called, text) for text in ("warm", "cold")]
+    with pytest.raises(openai.BadRequestError) as refused:
+        await respond(client, outputs)
+    assert refused.value.param == "input.1"
+    results = [{"role": "tool", "tool_call_id": called.call_id, "content": one["output"]} for one in outputs]
+    with pytest.raises(openai.BadRequestError) as refused:
+        await chat(client, [*asking(), *results])
+    assert refused.value.param == "messages.2"
+    messages = [tool_message(called.call_id, one["output"]) for one in outputs]
+    sent = await http.post("/ag-ui", json={**ag_ui.asking(QUESTION), "messages": messages})
+    assert (sent.status_code, sent.json()["code"]) == (422, "invalid_input")
+    assert (await respond(client, outputs[:1] * 2)).output_text == ANSWER
+
+
 async def test_a_streamed_response_has_the_events_of_its_calls(client: AsyncOpenAI, model: OpenAIServer):
     model.reset(script(calls("Rome", "Oslo")))
     events = [event async for event in await respond(client, QUESTION, stream=True)]

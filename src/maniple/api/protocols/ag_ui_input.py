@@ -93,7 +93,9 @@ def read_results(given: RunAgentInput) -> dict[str, str]:
     results: dict[str, str] = {}
     for one in takewhile(lambda one: isinstance(one, ToolMessage), reversed(given.messages)):
         if isinstance(one, ToolMessage) and run_of_call(one.tool_call_id):
-            results[one.tool_call_id] = _read_result(one)
+            result = _read_result(one)
+            if results.setdefault(one.tool_call_id, result) != result:
+                raise InvalidInput(f"There are two results of {one.tool_call_id}. Send one.")
     return dict(reversed(results.items()))
 
 

@@ -12,7 +12,7 @@ from maniple.scope.client_tools import ClientCall, ClientTool, InvalidClientTool
 from maniple.service import Service
 from maniple.service.client_tools import accept_client_tools
 from maniple.store import RunRecord
-from maniple.text import fix_surrogates
+from maniple.text import fix_surrogates, shorten
 
 _TEXT_PARTS = frozenset(("text", "input_text", "output_text"))
 _NOT_FORCED = "Members decide which functions they call: tool_choice is auto or none."
@@ -49,7 +49,11 @@ class FunctionResults:
         """Add the result of a call; raises `UnsupportedParameter`."""
         if not isinstance(call_id, str) or not call_id:
             raise UnsupportedParameter(place, "A result needs the id of its call.", code="invalid_value")
-        self.by_call[call_id] = fix_surrogates(_read_result(place, content))
+        call_id, result = fix_surrogates(call_id), fix_surrogates(_read_result(place, content))
+        if self.by_call.setdefault(call_id, result) != result:
+            raise UnsupportedParameter(
+                place, f"There are two results of {shorten(call_id, 100)}. Send one.", code="invalid_value"
+            )
 
 
 def offer_functions(
@@ -83,7 +87,7 @@ def _read_result(place: str, content: Any) -> str:
         return content or ""
     texts: list[str] = []
     for part in cast("list[Any]", content) if isinstance(content, list) else [content]:
-        given = cast("dict[str, Any]", part if isinstance(part, dict) else dict(part))
+        given = cast("dict[str, Any]", part if isinstance(part, dict) else {})
         if given.get("type") not in _TEXT_PARTS:
             raise UnsupportedParameter(place, "The result of a call is text; put a picture into a message.")
         texts.append(str(given.get("text") or ""))
