@@ -1,5 +1,6 @@
 """Functions of the client, with the clients of the protocols: offered, called, and answered."""
 
+import asyncio
 import json
 import shutil
 from collections.abc import AsyncIterator
@@ -145,6 +146,39 @@ async def test_a_streamed_completion_has_its_calls_in_chunks(client: AsyncOpenAI
     ):
         text += "".join(one.delta.content or "" for one in chunk.choices)
     assert text == ANSWER
+
+
+async def test_a_result_that_is_sent_twice_at_the_same_time_is_taken_once(
+    client: AsyncOpenAI, model: OpenAIServer
+):
+    first = await chat(client, asking())
+    [called] = first.choices[0].message.tool_calls
+    messages = [*asking(), result_of(called, "warm")]
+    both = await asyncio.gather(*(chat(client, messages) for _ in range(4)))
+    assert {(one.id, one.choices[0].message.content) for one in both} == {(first.id, ANSWER)}
+    assert sent_results(model).count("warm") == 1
+    assert [one.not_used for one in both] == [[]] * 4
+
+
+async def test_another_result_of_a_call_that_has_one_is_named_by_each_protocol(
+    client: AsyncOpenAI, http: httpx.AsyncClient, model: OpenAIServer
+):
+    first = await chat(client, asking())
+    [called] = first.choices[0].message.tool_calls
+    await chat(client, [*asking(), result_of(called, "warm")])
+    again = await chat(client, [*asking(), result_of(called, "cold")])
+    assert again.choices[0].message.content == ANSWER
+    output = {"type": "function_call_output", "call_id": called.id, "output": "cold"}
+    response = await respond(client, [output])
+    given = ag_ui.asking(QUESTION, first.thread_id, tools=[WEATHER])
+    events = await ag_ui.run(http, {**given, "messages": [tool_message(called.id, "cold")]})
+    for not_used in (
+        again.not_used,
+        response.model_extra["not_used"],
+        events[0].metadata["maniple"]["notUsed"],
+    ):
+        assert [called.id in one for one in not_used] == [True]
+    assert "cold" not in sent_results(model)
 
 
 async def test_a_new_message_is_no_result(client: AsyncOpenAI):

@@ -1,6 +1,7 @@
 """Functions of clients: which of them a team can be given, and the results of their calls."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from maniple.agents.profiles import profile_of
@@ -9,7 +10,7 @@ from maniple.config.mcp_settings import prefix_of
 from maniple.errors import ManipleError
 from maniple.events import RunInterrupted, StepInterrupted, event_of
 from maniple.graph.handoff import HANDOFF
-from maniple.runs import AcceptedRun, NotFound
+from maniple.runs import AcceptedRun, NotFound, RunNotWaiting
 from maniple.runs.stored_inputs import read_inputs
 from maniple.scope.client_tools import (
     ClientCall,
@@ -35,6 +36,24 @@ class UnknownCall(ManipleError):
     """A result is that of no call of the client's runs."""
 
     code = "unknown_call"
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedResults:
+    """The run that goes on with the results of calls."""
+
+    accepted: AcceptedRun
+    not_used: Sequence[str]
+    """The ids of the calls that had been answered otherwise before."""
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredAnswer:
+    """The answer to a question of a run."""
+
+    answer: Any
+    after: int
+    """The number of the event before the segment in which it came."""
 
 
 class CallsWaiting(ManipleError):
@@ -79,34 +98,52 @@ async def refuse_new_message(store: Store, thread_id: str, owner: str) -> None:
 
 async def send_results(
     service: Service, owner: str, results: Mapping[str, Any], thread_id: str | None = None
-) -> AcceptedRun:
+) -> AcceptedResults:
     """Continue the run that waits for calls with their results, by the ids of the calls.
 
-    Results that it has already are not taken again, so that a request can be repeated. The events of the
-    result are those since the run went on with the last of them. Raises `UnknownCall`, also for a run of
-    another thread than `thread_id`, if that is given, and as `Engine.resume`.
+    Results that it has already are not taken again, so that a request can be repeated, also at the same time.
+    The events of the result are those since the run went on with the last of them. Raises `UnknownCall`, also
+    for a run of another thread than `thread_id`, if that is given, and as `Engine.resume`.
     """
+    run = await _find_run(service, owner, results)
+    if thread_id is not None and run.thread_id != thread_id:
+        raise _make_unknown(results)
+    run_id = run.run_id
+    asked = await _read_asked(service.store, run_id)
+    if unknown := [one for one in results if one not in asked]:
+        raise _make_unknown(unknown)
+    by_question = {asked[call_id]: result for call_id, result in results.items()}
+    answers = await _read_answers(service.store, run_id, by_question)
+    for question, result in by_question.items():
+        if question in answers:
+            continue
+        try:
+            run = (await service.engine.resume(run_id, result, interrupt_id=question, owner=owner)).run
+        except RunNotWaiting:
+            answers = await _read_answers(service.store, run_id, by_question)
+            if question not in answers:
+                raise
+            run = await service.engine.status(run_id, owner)  # the same request at the same time was faster
+    answers = await _read_answers(service.store, run_id, by_question)
+    after = max(one.after for one in answers.values())
+    others = [
+        call_id
+        for call_id, result in results.items()
+        if answers[asked[call_id]].answer != service.redactor.value(result)
+    ]
+    return AcceptedResults(AcceptedRun(run, after), others)
+
+
+async def _find_run(service: Service, owner: str, results: Mapping[str, Any]) -> RunRecord:
+    """Return the run that the ids of all calls name; raises `UnknownCall`."""
     run_ids = {run_of_call(one) for one in results}
     run_id = run_ids.pop() if len(run_ids) == 1 else None
     if run_id is None:
         raise _make_unknown(results)
     try:
-        run = await service.engine.status(run_id, owner)
+        return await service.engine.status(run_id, owner)
     except NotFound as error:
         raise _make_unknown(results) from error
-    if thread_id is not None and run.thread_id != thread_id:
-        raise _make_unknown(results)
-    asked = await _read_asked(service.store, run_id)
-    if unknown := [one for one in results if one not in asked]:
-        raise _make_unknown(unknown)
-    answered = {question for question, _ in await _read_answers(service.store, run_id)}
-    for call_id, result in results.items():
-        if asked[call_id] not in answered:
-            accepted = await service.engine.resume(run_id, result, interrupt_id=asked[call_id], owner=owner)
-            run = accepted.run
-    ours = {asked[one] for one in results}
-    after = [after for question, after in await _read_answers(service.store, run_id) if question in ours]
-    return AcceptedRun(run, after[-1])
 
 
 async def _read_asked(store: Store, run_id: str) -> dict[str, str]:
@@ -120,14 +157,14 @@ async def _read_asked(store: Store, run_id: str) -> dict[str, str]:
     return asked
 
 
-async def _read_answers(store: Store, run_id: str) -> list[tuple[str, int]]:
-    """Return the questions of a run that were answered, each with the event before the segment of then."""
-    answers, after = list[tuple[str, int]](), 0
+async def _read_answers(store: Store, run_id: str, questions: Collection[str]) -> dict[str, _StoredAnswer]:
+    """Return the answers to those of a run's questions that have one, by the ids of the questions."""
+    answers, after = dict[str, _StoredAnswer](), 0
     for one in await read_inputs(store.inputs, run_id):
         if isinstance(one.content, Resume | Retry):
             after = one.content.after
-        if isinstance(one.content, Resume | StepAnswer):
-            answers.append((one.content.interrupt_id, after))
+        if isinstance(one.content, Resume | StepAnswer) and one.content.interrupt_id in questions:
+            answers[one.content.interrupt_id] = _StoredAnswer(one.content.answer, after)
     return answers
 
 

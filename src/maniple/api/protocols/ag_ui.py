@@ -32,7 +32,7 @@ from maniple.api.protocols.ag_ui_events import AgUiEvents, describe_interrupt, d
 from maniple.api.protocols.ag_ui_input import name_unused, read_answer, read_input, read_results, read_tools
 from maniple.api.protocols.conversations import AnsweredOf, SentConversation, submit
 from maniple.api.protocols.following import follow_run, read_ended, stream_frames
-from maniple.api.protocols.functions import find_calls, name_lost_functions
+from maniple.api.protocols.functions import find_calls, name_lost_functions, name_lost_results
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError
 from maniple.events import ANSWERING_AGENTS, PlanChanged
@@ -68,8 +68,9 @@ async def run_agent(
     tools, results = read_tools(given, service), read_results(given)
     asked = None if results else read_input(given)
     accepted: AcceptedRun | None
+    lost: list[str] = []
     if given.resume or results:
-        accepted = await _answer(service, thread_id, owner, given.resume or (), results)
+        accepted, lost = await _answer(service, thread_id, owner, given.resume or (), results)
     elif asked is None:
         accepted = await _newest_open(service, thread_id, owner)
     else:
@@ -83,7 +84,7 @@ async def run_agent(
             is_repeated=True,
             prepare=lambda thread: store_files(service, owner, thread, asked.files),
         )
-    lost = name_lost_functions(accepted.run, tools) if accepted else ["tools"] if tools else []
+    lost += name_lost_functions(accepted.run, tools) if accepted else ["tools"] if tools else []
     not_used = [*name_unused(given, asked), *lost]
     stream = _Stream(service, given, accepted, (thread_id, owner), not_used)
     return stream_frames(stream.frames(needs_messages=not given.messages))
@@ -95,11 +96,15 @@ async def _answer(
     owner: str,
     entries: Sequence[ResumeEntry],
     results: Mapping[str, str],
-) -> AcceptedRun:
-    """Answer the interrupts of the run that waits on a thread, after the calls whose results are given."""
-    first = await send_results(service, owner, results, thread_id) if results else None
+) -> tuple[AcceptedRun, list[str]]:
+    """Answer the interrupts of the run that waits on a thread, after the calls whose results are given.
+
+    Return the run, and the names of the results that it has not taken.
+    """
+    sent = await send_results(service, owner, results, thread_id) if results else None
+    first, lost = (sent.accepted, name_lost_results(sent.not_used)) if sent else (None, [])
     if first is not None and not entries:
-        return first
+        return first, lost
     waiting = await service.store.runs.list_interrupted(thread_id)
     run = next((one for one in waiting if one.owner == owner), None)
     if run is None:
@@ -110,7 +115,7 @@ async def _answer(
         )
         first = first or accepted
     assert first is not None  # the caller has checked that there is an entry
-    return first
+    return first, lost
 
 
 async def _newest_run(service: Service, thread_id: str, owner: str) -> RunRecord | None:

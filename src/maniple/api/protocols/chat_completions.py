@@ -38,7 +38,12 @@ from maniple.api.protocols.conversations import (
     submit,
 )
 from maniple.api.protocols.following import follow_run, read_ended, stream_frames
-from maniple.api.protocols.functions import find_calls, name_lost_functions, write_arguments
+from maniple.api.protocols.functions import (
+    find_calls,
+    name_lost_functions,
+    name_lost_results,
+    write_arguments,
+)
 from maniple.api.protocols.openai_errors import UnsupportedParameter, describe_error
 from maniple.api.protocols.run_choices import name_unknown
 from maniple.api.state import ServiceOf
@@ -106,8 +111,12 @@ async def create_chat_completion(
     agent, question = agent_of(body.model, service), read_question(body)
     conversation = SentConversation("chat.completions", question.asked)
     functions = question.functions.accept(service)
+    lost: list[str] = []
     if question.results:
-        accepted = await send_results(service, caller.owner, question.results)
+        sent = await send_results(service, caller.owner, question.results)
+        accepted = sent.accepted
+        lost += name_lost_results(sent.not_used)
+        lost += _name_lost_options(body, question.choices.as_options(agent), accepted.run)
     else:
         accepted = await submit(
             service,
@@ -117,9 +126,7 @@ async def create_chat_completion(
             is_repeated=retries > 0,
             prepare=lambda thread_id: store_files(service, caller.owner, thread_id, question.files),
         )
-    lost = name_lost_functions(accepted.run, functions)
-    if question.results:
-        lost += _name_lost_options(body, question.choices.as_options(agent), accepted.run)
+    lost += name_lost_functions(accepted.run, functions)
     not_used = [*question.not_used, *name_unknown("metadata", body.metadata or {}), *lost]
     answer = _Answer(service, accepted, conversation, body.model, not_used)
     if body.stream:

@@ -72,6 +72,11 @@ def name_lost_functions(run: RunRecord, tools: Sequence[ClientTool]) -> list[str
     return ["tools"] if tools and tuple(RunRequest.of(run).client_tools) != tuple(tools) else []
 
 
+def name_lost_results(call_ids: Sequence[str]) -> list[str]:
+    """Return the names of results of calls that had been answered otherwise before."""
+    return [f"result of {one}" for one in call_ids]
+
+
 def find_calls(pauses: Sequence[RunInterrupted]) -> list[ClientCall]:
     """Return the calls among what a run waits for."""
     return [call for one in pauses if (call := ClientCall.of(one.payload))]

@@ -14,7 +14,7 @@ from maniple.api.protocols.chat_request import ChatQuestion, check_parameters, r
 from maniple.api.protocols.compaction import COMPACTION, CompactionReader, expand_items
 from maniple.api.protocols.conversations import AnsweredRuns, SentConversation, note_delivery, submit
 from maniple.api.protocols.following import follow_run, make_stopping_error, read_newest
-from maniple.api.protocols.functions import name_lost_functions
+from maniple.api.protocols.functions import name_lost_functions, name_lost_results
 from maniple.api.protocols.openai_errors import UnsupportedParameter
 from maniple.api.protocols.responses_request import (
     MAX_ITEMS,
@@ -146,9 +146,10 @@ class ResponseDesk:
         """Continue the run that waits for these results of calls."""
         if not body.is_stored and thread_id is None:
             raise make_previous_missing()  # the run is stored, or belongs to another socket
-        accepted = await send_results(self.service, self.owner, results, thread_id)
+        sent = await send_results(self.service, self.owner, results, thread_id)
+        accepted = sent.accepted
         lost = [name for name in ("instructions", "metadata", "reasoning") if getattr(body, name)]
-        lost += check_parameters(other_parameters(body))
+        lost += [*check_parameters(other_parameters(body)), *name_lost_results(sent.not_used)]
         not_used = [*lost, *name_unused(body), *name_lost_functions(accepted.run, functions)]
         return self._respond(body, accepted, not_used, None)
 
