@@ -9,6 +9,15 @@ from tests.openai_server import SIMPLE, OpenAIServer, call, reply
 from tests.page.test_page import ask, standing
 
 HANGING = {"hang": True}
+_WATCH_THE_TEXT = """(text) => {
+    window.frames_without = 0;
+    const look = () => {
+        if (!document.querySelector(".conversation").textContent.includes(text)) window.frames_without += 1;
+        requestAnimationFrame(look);
+    };
+    look();
+}"""
+"""Count the frames in which the conversation does not have a text."""
 
 
 def lead(decision: str) -> dict[str, object]:
@@ -62,7 +71,10 @@ def test_what_becomes_a_request_of_its_own_is_the_next_on_the_page(page: Page, m
     model.wait_for(lambda stats: stats["by_role"].get("coder") == 1)
     ask(page, "And now 2+2?")
     expect(page.locator(".written .reply")).to_have_text("Gladly, in euros.")
+    page.evaluate(_WATCH_THE_TEXT, "And now 2+2?")
     model.release()
     expect(page.locator(".run")).to_have_count(2)
     expect(page.locator(".run").last.locator(".question").first).to_have_text("And now 2+2?")
     standing(page, "Done")
+    expect(page.locator(".conversation .question", has_text="And now 2+2?")).to_have_count(1)
+    assert page.evaluate("window.frames_without") == 0

@@ -81,6 +81,19 @@ export function isForemost(run: RunModel): boolean {
   return run === foremostRun();
 }
 
+/** Whether the question of a run stands in the open conversation; what is drawn from it is drawn again when that changes. */
+export function isAskedHere(runId: string): boolean {
+  void tick.value;
+  return runs.some((run) => run.runId === runId && run.question !== "");
+}
+
+/** Give the runs that messages became their questions, before they begin. */
+function askNext(): void {
+  for (const { nextRun, content } of runs.flatMap((run) => run.exchanges)) {
+    if (nextRun !== null) runs.find((run) => run.runId === nextRun)?.ask(content);
+  }
+}
+
 let isDue = false;
 function changed(): void {
   if (isDue) return;
@@ -208,6 +221,7 @@ function takeIn(id: string, detail: Detail): void {
     const run = runs[index]!;
     if (!isFollowed(run)) run.updateStatus(one.status);
   });
+  askNext();
   keepUp();
   changed();
 }
@@ -227,6 +241,7 @@ async function keepUpWith(run: RunModel): Promise<void> {
     await followOne(run, changed).catch((error: unknown) => unlessGone(error, id));
     const next = run.exchanges.map((one) => one.nextRun);
     if (next.some((one) => one !== null && !runs.some(({ runId }) => runId === one))) await reload();
+    askNext();
     if (run.movesFiles && id !== null) refreshUploaded(id);
     keepUp();
   } catch (error) {

@@ -198,6 +198,13 @@ export class RunModel {
     this.reopen();
   }
 
+  /** Set the question that the run begins with, before its stream has it. */
+  ask(question: string): void {
+    if (this.question) return;
+    this.question = question;
+    this.version += 1;
+  }
+
   #write(id: string, content: string, at: number | null = null): void {
     const known = this.exchanges.find((one) => one.id === id);
     if (known) known.at ??= at;

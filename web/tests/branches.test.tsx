@@ -8,7 +8,7 @@ const { ServiceContext } = await import("../src/components/service");
 const { RunModel } = await import("../src/run");
 
 const taken = () => Promise.resolve(true);
-const acts = { askAgain: taken, answer: taken, answerInWords: () => undefined, branch: taken, cancel: taken, changePlan: taken, isForemost: () => false, retry: taken, share: taken };
+const acts = { askAgain: taken, answer: taken, answerInWords: () => undefined, branch: taken, cancel: taken, changePlan: taken, isAskedHere: () => false, isForemost: () => false, retry: taken, share: taken };
 const clock = { now: signal(0), watch: () => () => undefined };
 const service = { ask: () => Promise.reject(new Error()), has: () => true, attempt: taken, acts, clock };
 const branches = [

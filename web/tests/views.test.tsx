@@ -13,7 +13,7 @@ const { RunModel } = await import("../src/run");
 const streams = import.meta.glob<RunEvent[]>("./streams/*.json", { eager: true, import: "default" });
 
 const taken = () => Promise.resolve(true);
-const acts = { askAgain: taken, answer: taken, answerInWords: () => undefined, branch: taken, cancel: taken, changePlan: taken, isForemost: () => false, retry: taken, share: taken };
+const acts = { askAgain: taken, answer: taken, answerInWords: () => undefined, branch: taken, cancel: taken, changePlan: taken, isAskedHere: () => false, isForemost: () => false, retry: taken, share: taken };
 const clock = { now: signal(0), watch: () => () => undefined };
 const service = { ask: () => Promise.reject(new Error()), has: () => true, attempt: taken, acts, clock };
 
@@ -266,7 +266,7 @@ describe("what is written to a run", () => {
     const written = (id: string) => ({ type: "user_message", message_id: id, content: `(${id})` });
     const replied = (id: string) => ({ type: "user_message_answer", message_id: id, content: `(to ${id})` });
     const said = (id: string, content: string) => ({ type: "message", message_id: id, delta: { content }, agent_id: "r" });
-    const order = () => [...render(<RunView run={run} version={run.version} />).matchAll(/\(.*?\)|Answered below|class="answer"/g)].map(([found]) => found);
+    const order = () => [...render(<RunView run={run} version={run.version} />).matchAll(/\(.*?\)|(?<="shown">)Answered below|class="answer"/g)].map(([found]) => found);
     apply({ type: "run", run_id: "id1", thread_id: "id1" }, written("a"), written("b"), replied("b"));
     apply({ type: "start_of_agent", agent_name: "reporter", agent_id: "r" }, said("m", "It is 4"), written("c"), replied("a"));
     expect(order()).toEqual(["(a)", "Answered below", "(b)", "(to b)", ANSWER, "(to a)", "(c)"]);
@@ -276,6 +276,27 @@ describe("what is written to a run", () => {
     // Another answer is written after all of it.
     apply(said("n", "It is 5"));
     expect(order().at(-1)).toBe(ANSWER);
+  });
+});
+
+describe("a message that becomes a run", () => {
+  it("stands where it was written until it stands as the question of that run", () => {
+    const run = new RunModel("id1", "1+3=?", "queued");
+    const shown = (isAskedHere: boolean) =>
+      render(
+        <ServiceContext.Provider value={{ ...service, acts: { ...acts, isAskedHere: (id) => isAskedHere && id === "id2" } }}>
+          <RunView run={run} version={run.version} />
+        </ServiceContext.Provider>,
+      );
+    run.apply({ id: 1, type: "run", run_id: "id1", thread_id: "id1" });
+    run.apply({ id: 2, type: "user_message", message_id: "id2", content: "And 2+2?" });
+    run.apply({ id: 3, type: "user_message_answer", message_id: "id2", disposition: "next_run", content: "Gladly.", run_id: "id2" });
+    expect(shown(true)).toContain("And 2+2?");
+    run.apply({ id: 4, type: "run_status", status: "completed" });
+    expect(shown(false)).toContain("And 2+2?");
+    expect(shown(true)).not.toContain("And 2+2?");
+    // As in a replay of the run.
+    expect(render(<RunView run={run} version={run.version} />)).toContain("And 2+2?");
   });
 });
 

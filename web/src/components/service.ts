@@ -16,6 +16,8 @@ export interface Acts {
   cancel(run: RunModel): Promise<boolean>;
   /** Whether the button below the question cancels this run, which then has none of its own. */
   isForemost(run: RunModel): boolean;
+  /** Whether the question of the run with this id stands in the conversation. */
+  isAskedHere(runId: string): boolean;
   changePlan(run: RunModel, change: PlanChange): Promise<boolean>;
   /** Save a run as a file that plays it. */
   share(run: RunModel): Promise<boolean>;

@@ -106,17 +106,29 @@ interface Message {
   isReplied: boolean;
 }
 
-/** A message of the user to the run with the lead's reply. One that becomes a run is shown there. */
+const NOTES = ["steered", "steeredWaiting", "repliedBelow"] as const;
+
+/** What became of a message so far. It is as high as the longest note, so that the next one moves nothing below it. */
+function Note({ shown }: { shown: (typeof NOTES)[number] }) {
+  return (
+    <span class="note">
+      {NOTES.map((one) => (
+        <span key={one} class={one === shown ? "shown" : ""}>{texts[one]}</span>
+      ))}
+    </span>
+  );
+}
+
+/** A message of the user to the run with the lead's reply. One that became a run is its question as soon as that stands here. */
 function Written({ exchange: { content, reply, at, nextRun }, since, run: { isOver, status }, isAsked, isReplied }: Message) {
-  const isHere = isAsked && !(isOver && nextRun);
-  const received = status === "interrupted" ? texts.steeredWaiting : texts.steered;
+  const { acts } = useService();
+  const isHere = isAsked && !(isOver && nextRun !== null && acts?.isAskedHere(nextRun));
+  const received = status === "interrupted" ? "steeredWaiting" : "steered";
   return (
     <div class="written">
       {isHere && <Question text={content} />}
       {isHere && <Attached since={since} at={at} />}
-      <p class="reply" role="status">
-        {isReplied ? reply : reply === null ? received : texts.repliedBelow}
-      </p>
+      <p class="reply" role="status">{isReplied ? reply : <Note shown={reply === null ? received : "repliedBelow"} />}</p>
     </div>
   );
 }
