@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type PlannedSteps, reviewedPlan } from "../../editedPlan";
 import type { Interrupt } from "../../events";
 import { dropFormDraft, hasFormDraft } from "../../formDrafts";
@@ -79,15 +79,22 @@ function Review(waits: Waits) {
   const [wasEdited] = useState(hasFormDraft(form));
   const [isEdited, setEdited] = useState(wasEdited);
   const accept = async (plan: PlannedSteps) => void ((await answer(plan)) && dropFormDraft(form));
+  const edit = useRef<HTMLButtonElement>(null);
+  const isDiscarded = useRef(false);
+  useLayoutEffect(() => {
+    if (isDiscarded.current) edit.current?.focus();
+    isDiscarded.current = false;
+  }, [isEdited]);
   const cancel = () => {
     dropFormDraft(form);
+    isDiscarded.current = true;
     setEdited(false);
   };
   if (isEdited) return <PlanEditor form={form} takesFocus={!wasEdited} plan={editable(waits)} onPlan={(plan) => void accept(plan)} onCancel={cancel} />;
   return (
     <div class="row">
       <button class="main" onClick={() => void answer("accept")}>{texts.accept}</button>
-      <button onClick={() => setEdited(true)}>{texts.editPlan}</button>
+      <button ref={edit} onClick={() => setEdited(true)}>{texts.editPlan}</button>
       <InWords run={waits.run} waiting={waits.waiting} name={texts.ask} />
     </div>
   );
