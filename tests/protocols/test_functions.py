@@ -14,6 +14,7 @@ import pytest
 from langgraph_sdk import get_client
 from openai import AsyncOpenAI
 
+from maniple.scope.client_tools import run_of_call
 from tests.openai_server import OpenAIServer, call, reply
 from tests.protocols import test_ag_ui as ag_ui
 from tests.protocols.conftest import SETTINGS
@@ -93,6 +94,10 @@ async def test_a_completion_calls_a_function_and_goes_on_with_its_result(
     assert (second.choices[0].finish_reason, second.choices[0].message.content) == ("stop", ANSWER)
     assert '{\\"degrees\\": 30}' in sent_results(model)
     assert (first.not_used, second.not_used) == ([], [])
+    run = await client.get(f"{str(client.base_url)[:-4]}/api/runs/{run_of_call(called.id)}", cast_to=dict)
+    used = [one.usage.prompt_tokens for one in (first, second)]
+    assert run["usage"]["input_tokens"] == sum(used)
+    assert min(used) > 0
     again = await chat(client, messages, reasoning_effort="low", tools=[])
     assert (again.id, again.choices[0].message.content) == (first.id, ANSWER)
     assert again.not_used == ["reasoning_effort"]

@@ -48,6 +48,7 @@ from maniple.api.protocols.openai_errors import UnsupportedParameter, describe_e
 from maniple.api.protocols.run_choices import name_unknown
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError, StoreError
+from maniple.events import RunView
 from maniple.graph import RunOptions
 from maniple.runs import AcceptedRun, RunRequest, ServiceStopping
 from maniple.scope.client_tools import ClientCall, ClientTool
@@ -247,8 +248,8 @@ def _failure(run: RunRecord, message: str) -> ManipleError:
     return error
 
 
-def _usage(run: RunRecord) -> CompletionUsage:
-    read, written = run.usage.input_tokens, run.usage.output_tokens
+def _usage(view: RunView) -> CompletionUsage:
+    read, written = view.usage.input_tokens, view.usage.output_tokens
     return CompletionUsage(prompt_tokens=read, completion_tokens=written, total_tokens=read + written)
 
 
@@ -297,7 +298,7 @@ async def _collect(answer: _Answer) -> ChatCompletionView:
     return ChatCompletionView(
         **answer.base,
         choices=[CompletionChoice(message=message, finish_reason=end.reason)],
-        usage=_usage(end.run),
+        usage=_usage(found.view),
         thread_id=end.run.thread_name,
         not_used=[*answer.not_used],
     )
@@ -327,7 +328,7 @@ async def _chunks(answer: _Answer, answered: AnsweredRuns, has_usage_chunk: bool
             yield _chunk(answer, {"content": end.rest})
         for index, call in enumerate(end.call_views or ()):
             yield _chunk(answer, {"tool_calls": [{"index": index, **call.model_dump()}]})
-        usage = _usage(end.run).model_dump()
+        usage = _usage(found.view).model_dump()
         last = {"choices": [_choice({}, end.reason)], "not_used": [*answer.not_used]}
         if has_usage_chunk:
             yield _frame({**_head(answer), **last})

@@ -28,7 +28,7 @@ class ModelList(BaseModel):
 
 
 class CompletionUsage(BaseModel):
-    """The tokens of all model calls of the run."""
+    """The tokens of the model calls for this answer: a run that went on with a result had others before."""
 
     prompt_tokens: int
     completion_tokens: int
