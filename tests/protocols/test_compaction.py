@@ -120,9 +120,9 @@ async def test_the_models_are_sent_the_same_prompts(client: AsyncOpenAI, model: 
 async def test_what_no_run_reads_is_named_and_left_out(it: InProcessService):
     unread = await compact(it, [*EARLIER, *NOT_READ], prompt_cache_key="a", instructions="Be short.")
     assert unread["not_used"] == [
-        "messages.5",
-        "messages.6",
-        "messages.7",
+        "input.5",
+        "input.6",
+        "input.7",
         "prompt_cache_key",
         "instructions",
     ]
@@ -159,7 +159,7 @@ async def test_a_conversation_that_waits_is_not_compacted(client: AsyncOpenAI, m
         ({"input": None}, "input"),
         ({"input": []}, "input"),
         ({"input": [QUESTION] * MAX_ITEMS}, "input"),
-        ({"input": [{"role": "king", "content": "a"}]}, "messages.0.role"),
+        ({"input": [{"role": "king", "content": "a"}]}, "input.0.role"),
         ({"previous_response_id": "resp_1"}, "previous_response_id"),
     ],
 )
@@ -209,3 +209,16 @@ async def test_items_together_stand_for_only_so_many_messages(it: InProcessServi
     refused = await it.client.post(PATH, json={"model": "maniple", "input": [item, item]})
     assert refused.status_code == 400
     assert "messages" in refused.json()["error"]["message"]
+
+
+async def test_places_are_those_of_the_input_also_behind_instructions_and_a_compaction(client: AsyncOpenAI):
+    compacted = await client.responses.compact(model="maniple", input=EARLIER)  # type: ignore[arg-type]
+    given: Any = [*(one.to_dict(warnings=False) for one in compacted.output), NOT_READ[0], QUESTION]
+    at = len(compacted.output)
+    answer = await client.responses.create(model="maniple", input=given, instructions="Be short.")
+    assert answer.model_extra is not None
+    assert answer.model_extra["not_used"] == [f"input.{at}"]
+    given.append({"role": "king", "content": "a"})
+    with pytest.raises(BadRequestError) as refused:
+        await client.responses.create(model="maniple", input=given)
+    assert refused.value.param == f"input.{at + 2}.role"

@@ -138,22 +138,29 @@ class ChatQuestion:
     """The results of calls, by their ids, with which the conversation ends; then nothing new is asked."""
 
 
-def read_question(body: ChatCompletionRequest, effort_name: str = "reasoning_effort") -> ChatQuestion:
+def read_question(
+    body: ChatCompletionRequest, effort_name: str = "reasoning_effort", places: Sequence[str] = ()
+) -> ChatQuestion:
     """Return what a request asks for; raises `UnsupportedParameter`.
 
-    `effort_name` is the name that the request itself has for its effort.
+    `effort_name` is the name that the request itself has for its effort, and `places` those of the messages.
     """
     not_used = check_parameters(body.model_extra or {})
-    messages, parts, results = list[BaseMessage](), _PartReader(not_used), _read_results(body.messages)
-    for place, one in enumerate(body.messages):
+    places = places or [f"messages.{at}" for at in range(len(body.messages))]
+    messages, parts, results = (
+        list[BaseMessage](),
+        _PartReader(not_used),
+        _read_results(body.messages, places),
+    )
+    for place, one in zip(places, body.messages, strict=True):
         if one.role in _RESULT_ROLES:
             is_result = (one.model_extra or {}).get("tool_call_id") in results
-            not_used += [] if is_result else [f"messages.{place}"]
+            not_used += [] if is_result else [place]
             continue
         kind = _ROLES.get(one.role)
         if kind is None:
-            raise _invalid(f"messages.{place}.role", f"{one.role!r} is none of {', '.join(_ROLES)}.")
-        parts.begin(place, is_newest=place == len(body.messages) - 1)
+            raise _invalid(f"{place}.role", f"{one.role!r} is none of {', '.join(_ROLES)}.")
+        parts.begin(place, is_newest=one is body.messages[-1])
         messages.append(kind(content=cast("str | list[str | dict[Any, Any]]", parts.read(one))))
     if not results and (not messages or not isinstance(messages[-1], HumanMessage)):
         raise _invalid("messages", "The last message must be the user's: the team answers that one.")
@@ -176,17 +183,17 @@ def _read_functions(body: ChatCompletionRequest) -> OfferedFunctions:
     return offer_functions(described, body.tool_choice, body.parallel_tool_calls)
 
 
-def _read_results(messages: Sequence[CompletionMessage]) -> dict[str, str]:
+def _read_results(messages: Sequence[CompletionMessage], places: Sequence[str]) -> dict[str, str]:
     """Return the results with which a conversation ends, by the ids of the calls."""
     results = FunctionResults()
-    last = takewhile(lambda place: messages[place].role == "tool", range(len(messages) - 1, -1, -1))
-    for place in sorted(last):
-        call_id = (messages[place].model_extra or {}).get("tool_call_id")
-        content = messages[place].content
+    last = takewhile(lambda at: messages[at].role == "tool", range(len(messages) - 1, -1, -1))
+    for at in sorted(last):
+        call_id = (messages[at].model_extra or {}).get("tool_call_id")
+        content = messages[at].content
         parts = (
             content if content is None or isinstance(content, str) else [one.model_dump() for one in content]
         )
-        results.add(f"messages.{place}", call_id, parts)
+        results.add(places[at], call_id, parts)
     return results.by_call
 
 
@@ -222,10 +229,10 @@ class _PartReader:
     not_used: list[str]
     files: list[SentFile] = field(default_factory=list[SentFile])
     has_picture: bool = False
-    _place: int = 0
+    _place: str = ""
     _is_newest: bool = False
 
-    def begin(self, place: int, *, is_newest: bool) -> None:
+    def begin(self, place: str, *, is_newest: bool) -> None:
         self._place, self._is_newest, self.has_picture = place, is_newest, False
 
     def read(self, message: CompletionMessage) -> str | list[dict[str, Any]]:
@@ -238,7 +245,7 @@ class _PartReader:
         return fix_surrogates(parts)
 
     def _part(self, at: int, part: Part) -> dict[str, Any] | None:
-        name, given = f"messages.{self._place}.content.{at}", part.model_extra or {}
+        name, given = f"{self._place}.content.{at}", part.model_extra or {}
         match part.type:
             case "text" | "input_text" | "output_text" | "refusal":
                 return {"type": "text", "text": str(given.get("text") or given.get("refusal") or "")}

@@ -21,6 +21,7 @@ from maniple.api.protocols.responses_request import (
     InputItem,
     ResponseBody,
     as_chat,
+    name_messages,
     name_unused,
     other_parameters,
     read_functions,
@@ -176,11 +177,12 @@ class ResponseDesk:
 
     async def read(self, body: ResponseBody) -> ChatQuestion:
         """Return what a request asks for; raises `UnsupportedParameter`."""
-        if not isinstance(body.input, str) and any(one.type == COMPACTION for one in body.input):
+        sent = body.input
+        if not isinstance(sent, str) and any(one.type == COMPACTION for one in sent):
             reader, make = CompactionReader(self.service.webhook_key, self.owner), InputItem.model_validate
-            items = await asyncio.to_thread(expand_items, body.input, reader, make, MAX_ITEMS)
+            items = await asyncio.to_thread(expand_items, sent, reader, make, MAX_ITEMS)
             body = body.model_copy(update={"input": items})
-        return read_question(as_chat(body), "reasoning.effort")
+        return read_question(as_chat(body), "reasoning.effort", name_messages(body, sent))
 
     async def find_previous(self, body: ResponseBody) -> str | None:
         """Return the thread that a request continues; None for a new one; raises `UnsupportedParameter`."""

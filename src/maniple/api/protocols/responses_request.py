@@ -3,7 +3,7 @@
 Source: https://platform.openai.com/docs/api-reference/responses and https://www.openresponses.org
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Annotated, Any, Literal
 
@@ -106,6 +106,18 @@ def as_chat(body: ResponseBody) -> ChatCompletionRequest:
     effort = body.reasoning.effort if body.reasoning else None
     asked = {"model": body.model, "messages": messages, "metadata": body.metadata, _EFFORT_OF_CHAT: effort}
     return ChatCompletionRequest.model_validate({**other_parameters(body), **asked})
+
+
+def name_messages(body: ResponseBody, sent: str | Sequence[InputItem]) -> list[str]:
+    """Return the place in the request of each message of `as_chat(body)`.
+
+    `sent` is the input as it came; an item that is not in it stood in a compaction.
+    """
+    names = ["instructions"] if body.instructions else []
+    if isinstance(body.input, str):
+        return [*names, "input"]
+    places = {id(one): f"input.{at}" for at, one in enumerate(sent)}
+    return [*names, *(places.get(id(one), "input") for one in body.input)]
 
 
 def other_parameters(body: ResponseBody) -> dict[str, Any]:
