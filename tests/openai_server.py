@@ -127,7 +127,10 @@ def _function(tool_call: Json) -> Json:
 def build_completion(reply: Json, name: str, body: Json) -> tuple[Json, Json]:
     """The answer in one body, with usage if that is wanted, and the usage in any case."""
     functions = [_function(tool_call) for tool_call in reply.get("tool_calls", [])]
-    calls = [{"id": f"call_{name}_{i}", "type": "function", "function": f} for i, f in enumerate(functions)]
+    calls = [
+        {"id": f.pop("id", f"call_{name}_{i}"), "type": "function", "function": f}
+        for i, f in enumerate(functions)
+    ]
     reasoning = "".join(reply.get("reasoning", ""))
     content = "".join(reply.get("chunks", reply.get("text", "")))
     message = {"role": "assistant", "content": content or None, "reasoning_content": reasoning or None}

@@ -116,6 +116,24 @@ async def test_the_calls_of_one_answer_are_asked_together_and_in_order(service, 
     assert [place in result for place, result in zip(places, results(model), strict=True)] == [True] * 3
 
 
+async def test_calls_that_a_model_names_alike_have_results_of_their_own(service, model):
+    places = ["Rome", "Oslo", "Lima"]
+    alike = [{"name": "get_weather", "arguments": {"location": one}, "id": "call_0"} for one in places]
+    replies = [{"tool_calls": alike[:2]}, {"tool_calls": alike[2:]}, reply("Done.")]
+    model.reset({**ASKS, "researcher": replies})
+    run_id, events = await start(service)
+    asked = list[str]()
+    for place in places:
+        pause = next(one for one in data(events, "interrupt") if place in str(one["payload"]))
+        asked.append(pause["payload"]["client_call"]["id"])
+        newest = await answer(service, run_id, f"{place}: warm", pause["interrupt_id"])
+        events = [*events, *newest]
+        if place == places[-1]:
+            assert status(newest) == "completed"
+    assert len({*asked}) == 3
+    assert [place in result for place, result in zip(places, results(model), strict=True)] == [True] * 3
+
+
 async def test_steps_at_the_same_time_ask_at_the_same_time(service, model):
     steps = [{**step("researcher", one), "needs": []} for one in ("Rome", "Oslo")]
     asked = [{**calls({"location": one}), "about": f"Your step: {one}"} for one in ("Rome", "Oslo")]
