@@ -17,6 +17,7 @@ from maniple.workspace import Workspaces
 from tests.page.streams import FOLDER, Event
 from tests.page.worked import FOUND
 
+BRANCH_NOTE = "The workspace is as it is now: its history from before the question is gone."
 _PACE = 0.7
 _BASKET = {"x": 700 / 1280, "y": 170 / 800, "width": 160 / 1280, "height": 56 / 800}
 _LONG_AGO = (
@@ -94,8 +95,8 @@ def _thread(name: str, seed: Seed, at: float) -> Thread:
     thread = Thread(name, "", seed.title, at, at)
     if not seed.branch_of:
         return thread
-    of, note = seed.branch_of, "The workspace is as it is now: its history from before the question is gone."
-    return replace(thread, parent_id=of, branched_run=f"run-{of}", root_id=of, note=note)
+    of = seed.branch_of
+    return replace(thread, parent_id=of, branched_run=f"run-{of}", root_id=of, note=BRANCH_NOTE)
 
 
 def recorded(stream: str, until: str = "") -> list[Event]:

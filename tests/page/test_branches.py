@@ -1,9 +1,11 @@
 """A question is edited or answered again on the page, and the old answers stay within reach."""
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.openai_server import OpenAIServer, reply
+from tests.page.seeded import BRANCH_NOTE
 from tests.page.test_page import ask, standing
+from tests.serving import ServerProcess
 
 _TEXTS = ("First answer.", "Second answer.", "Third answer.", "More.")
 ANSWERS = {"coordinator": [reply(one) for one in _TEXTS]}
@@ -39,6 +41,24 @@ def test_an_edited_question_stands_beside_the_old_one_and_a_reload_keeps_the_cho
     versions.get_by_role("link", name="Previous version").click()
     expect(page.get_by_text("First answer.")).to_be_visible()
     expect(page.get_by_text("More.", exact=True)).to_have_count(0)
+
+
+def test_a_branch_says_at_its_question_what_of_its_files_is_not_as_it_was(
+    browser: Browser, seeded: ServerProcess
+):
+    page = browser.new_page(base_url=seeded.url, locale="en-GB")
+    page.goto("/#branch")
+    note = page.locator("#run-run-branch").get_by_role("note")
+    expect(note).to_have_text(BRANCH_NOTE)
+    before = page.locator("#run-run-branch .answer")
+    expect(before).to_be_visible()
+    assert note.evaluate("one => one.getBoundingClientRect().bottom") <= before.evaluate(
+        "one => one.getBoundingClientRect().top"
+    )
+    page.get_by_role("link", name="Previous version").click()
+    expect(page.locator("#run-run-browser")).to_be_visible()
+    expect(page.get_by_role("note")).to_have_count(0)
+    page.close()
 
 
 def test_a_passage_deep_in_a_long_answer_is_scrolled_to_and_marked(page: Page, model: OpenAIServer):

@@ -44,6 +44,35 @@ def test_theme_and_language_are_chosen_and_remembered_by_the_browser(page: Page)
     assert page.evaluate(_PAPER) == _DARK
 
 
+def test_question_code_and_answer_are_copied_as_they_were_written(page: Page, model: OpenAIServer):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    code = "def half(x):\n    return x / 2  # <b>\n"
+    answer = f"It is **4**.\n\n```python\n{code}```\n\n| a | b |\n|---|---|\n| 1 | 3 |"
+    model.reset({"coordinator": [reply(answer)]})
+    ask(page)
+    standing(page, "Done")
+    # The first rendering of the finished answer has its colours.
+    expect(page.locator(".answer code[data-coloured]")).to_be_visible()
+    for place, text in ((".question-acts", "1+3=?"), (".answer .block", code), (".answer-acts", answer)):
+        button = page.locator(place).get_by_role("button").first
+        button.click()
+        expect(button).to_have_text("Copied")
+        assert page.evaluate("navigator.clipboard.readText()").rstrip("\n") == text.rstrip("\n")
+
+
+def test_a_text_is_copied_without_the_clipboard_of_a_safe_page_and_the_focus_stays(page: Page):
+    page.add_init_script("delete Navigator.prototype.clipboard")
+    page.reload()
+    ask(page)
+    standing(page, "Done")
+    page.evaluate("document.addEventListener('copy', () => (window.copied = getSelection().toString()))")
+    copy = page.locator(".question-acts").get_by_role("button").first
+    copy.press("Enter")
+    expect(copy).to_have_text("Copied")
+    expect(copy).to_be_focused()
+    assert page.evaluate("window.copied") == "1+3=?"
+
+
 def test_limits_go_with_the_question_as_its_budget(page: Page):
     page.locator("summary", has_text="Limits").click()
     page.get_by_label("minutes of work").fill("1.5")
