@@ -88,7 +88,7 @@ export const en = {
   modelSaved: (name: string, file: string) => `Saved in ${file}. ${name} answers from the next question on.`,
   overruled: (names: string) => `The environment of the server sets ${names}, which wins over what was saved.`,
   theme: "Theme",
-  themes: { system: "As the system", light: "Light", dark: "Dark" },
+  themes: { system: "System", light: "Light", dark: "Dark" },
   language: "Language",
   notify: "Notify me",
   notifyHint: "Notify me when a run ends or waits while this tab is hidden",

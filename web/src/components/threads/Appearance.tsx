@@ -12,8 +12,20 @@ export function Appearance() {
       <ModelButton />
       <Choice name={texts.theme} words={texts.themes} value={theme.value || "system"} choose={chooseTheme} />
       <Choice name={texts.language} words={LANGUAGES} value={language.value} choose={chooseLanguage} />
-      {canNotify && <button class="chip" title={texts.notifyHint} aria-pressed={isNotified.value} onClick={() => void toggleNotified()}>{texts.notify}</button>}
+      {canNotify && (
+        <button class="chip" aria-label={texts.notify} title={texts.notifyHint} aria-pressed={isNotified.value} onClick={() => void toggleNotified()}>
+          <Bell />
+        </button>
+      )}
     </div>
+  );
+}
+
+function Bell() {
+  return (
+    <svg class="bell" viewBox="0 0 16 16" aria-hidden="true">
+      <path d="M8 1a1 1 0 0 1 1 1v.3A4.5 4.5 0 0 1 12.5 6.7v2.8L14 12H2l1.5-2.5V6.7A4.5 4.5 0 0 1 7 2.3V2a1 1 0 0 1 1-1ZM6.2 13h3.6a1.8 1.8 0 0 1-3.6 0Z" />
+    </svg>
   );
 }
 
