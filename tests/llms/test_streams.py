@@ -6,10 +6,12 @@ from functools import reduce
 from itertools import chain, groupby
 from operator import add
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.callbacks import AsyncCallbackHandler, AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessageChunk, HumanMessage
 from langchain_core.messages.tool import tool_call_chunk
@@ -17,7 +19,7 @@ from langchain_core.outputs import ChatGenerationChunk
 
 from maniple.errors import ModelError
 from maniple.llms.provider_model import as_answering
-from maniple.llms.streams import BLOCKS_KEY, join_chunks, kind_of
+from maniple.llms.streams import BLOCKS_KEY, join_chunks, kind_of, limit_answer
 
 QUESTION = [HumanMessage("hi")]
 NO_PIECE = 1 / 900
@@ -129,3 +131,33 @@ async def test_a_call_that_is_cancelled_in_a_pause_closes_the_stream_of_the_clie
         reading.cancel()
         await asyncio.wait({reading})
     assert closed.is_set()
+
+
+class _Receiver(AsyncCallbackHandler):
+    """Notes in which task each piece came, and refuses one."""
+
+    raise_error = True
+
+    def __init__(self) -> None:
+        self.tasks = list[asyncio.Task[Any] | None]()
+
+    async def on_llm_new_token(self, token: Any, **_: Any) -> None:
+        self.tasks.append(asyncio.current_task())
+        if token == "refused":
+            raise ValueError(token)
+
+
+@pytest.mark.anyio
+async def test_pieces_come_to_those_who_receive_them_in_the_task_of_their_answer():
+    receiver, other = _Receiver(), AsyncCallbackHandler()
+    manager = AsyncCallbackManagerForLLMRun(
+        run_id=uuid4(), handlers=[other, receiver], inheritable_handlers=[]
+    )
+    with limit_answer(manager) as reporter:
+        assert reporter is not None
+        assert (reporter.handlers, reporter.run_id) == ([receiver], manager.run_id)
+        await reporter.on_llm_new_token("a piece")
+        with pytest.raises(ValueError, match="refused"):
+            await reporter.on_llm_new_token("refused")
+    assert manager.handlers == [other, receiver]
+    assert receiver.tasks == [asyncio.current_task()] * 2

@@ -6,7 +6,7 @@ from collections.abc import (
     Callable,
     Mapping,
 )
-from contextlib import aclosing, nullcontext
+from contextlib import aclosing
 from typing import Any, Protocol, cast, runtime_checkable
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
@@ -66,8 +66,8 @@ class CheckedReportModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        with limit_answer(run_manager) if run_manager else nullcontext():
-            return await super()._agenerate_with_cache(messages, stop, run_manager, **kwargs)
+        with limit_answer(run_manager) as reporter:
+            return await super()._agenerate_with_cache(messages, stop, reporter, **kwargs)
 
     async def _agenerate(
         self,

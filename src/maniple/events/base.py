@@ -102,7 +102,8 @@ class Event(EventPart):
     def in_turn(self, turn: TurnMark | None, at: float | None = None) -> Self:
         """Mark the event with its turn, and with the time `at` if it is known; return the event."""
         self._turn = turn
-        self._at = self._at if at is None else at
+        if at is not None:
+            self._at = at
         return self
 
     def __eq__(self, other: object) -> bool:
@@ -147,8 +148,8 @@ def read_event(type_: str, data: str) -> Event:
 def record_of(event: Event, number: int) -> EventRecord:
     """Return the record by which an event is stored."""
     turn = event.turn
-    step_id = turn.step_id if turn else None
-    return EventRecord(number, event.type, as_json(event), round(event.at, 3), event.turn_id, step_id)
+    agent_id, step_id = (turn.agent_id, turn.step_id) if turn else ("", None)
+    return EventRecord(number, event.type, as_json(event), round(event.at, 3), agent_id, step_id)
 
 
 def event_of(record: EventRecord) -> Event:

@@ -3,17 +3,13 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import aclosing, asynccontextmanager, suppress
-from copy import copy
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, TypeVar
 
 import httpx2
 import openai
 from langchain_core.callbacks import (
-    AsyncCallbackHandler,
     AsyncCallbackManagerForLLMRun,
-    BaseCallbackHandler,
     adispatch_custom_event,
 )
 from langchain_core.language_models import BaseChatModel
@@ -144,13 +140,8 @@ class AnsweringModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        if run_manager is None:
-            return await super()._agenerate_with_cache(messages, stop, None, **kwargs)
-        with limit_answer(run_manager):
-            # LangChain makes a task of each handler for each chunk, or calls it in a thread.
-            run_manager = copy(run_manager)
-            run_manager.handlers = [one for one in run_manager.handlers if _receives_tokens(type(one))]
-            return await super()._agenerate_with_cache(messages, stop, run_manager, **kwargs)
+        with limit_answer(run_manager) as reporter:
+            return await super()._agenerate_with_cache(messages, stop, reporter, **kwargs)
 
     async def _astream(
         self,
@@ -453,13 +444,3 @@ async def _in_task(pending: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Tas
     finally:
         task.cancel()
         await asyncio.wait({task})
-
-
-@cache
-def _receives_tokens(handler: type[BaseCallbackHandler]) -> bool:
-    """Return whether a class of handlers does anything with the pieces of an answer."""
-    return any(
-        getattr(handler, name)
-        not in (getattr(BaseCallbackHandler, name), getattr(AsyncCallbackHandler, name))
-        for name in ("on_llm_new_token", "on_stream_event")
-    )

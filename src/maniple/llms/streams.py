@@ -5,11 +5,15 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol, runtime_checkable
 from uuid import UUID, uuid4
 
 import httpx2
-from langchain_core.callbacks import AsyncCallbackHandler, AsyncCallbackManagerForLLMRun
+from langchain_core.callbacks import AsyncCallbackHandler, AsyncCallbackManagerForLLMRun, BaseCallbackHandler
+from langchain_core.callbacks.manager import (
+    _ahandle_event_for_handler,  # pyright: ignore[reportPrivateUsage] - what it calls for each handler
+)
 from langchain_core.messages import LC_ID_PREFIX, AIMessage, AIMessageChunk, BaseMessage, ToolCallChunk
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
@@ -153,15 +157,54 @@ _CURRENT_CALL = ContextVar[_CurrentCall | None]("_CURRENT_CALL", default=None)
 
 
 @contextmanager
-def limit_answer(run_manager: AsyncCallbackManagerForLLMRun) -> Iterator[None]:
-    """Let handlers of a call end its answer, or let it wait: LangChain gives no handlers to streams."""
+def limit_answer(
+    run_manager: AsyncCallbackManagerForLLMRun | None,
+) -> Iterator[AsyncCallbackManagerForLLMRun | None]:
+    """Let handlers of a call end its answer, or let it wait: LangChain gives no handlers to streams.
+
+    Yields what reports the pieces of the answer to the handlers in place of `run_manager`; None without one.
+    """
+    if run_manager is None:
+        yield None
+        return
     limits = [one for one in run_manager.handlers if isinstance(one, AnswerLimit)]
     waiter = _find_waiter(run_manager.handlers, run_manager.metadata)
     token = _CURRENT_CALL.set(_CurrentCall(run_manager.run_id, limits, waiter))
     try:
-        yield
+        yield _PieceReporter.of(run_manager)
     finally:
         _CURRENT_CALL.reset(token)
+
+
+class _PieceReporter(AsyncCallbackManagerForLLMRun):
+    """Reports the pieces of an answer to those handlers alone that receive them, one after another.
+
+    LangChain makes a task of each handler for each piece, or calls it in a thread.
+    """
+
+    @classmethod
+    def of(cls, run_manager: AsyncCallbackManagerForLLMRun) -> "_PieceReporter":
+        made = cls.__new__(cls)
+        vars(made).update(vars(run_manager))
+        made.handlers = [one for one in run_manager.handlers if _receives_pieces(type(one))]
+        return made
+
+    async def on_llm_new_token(self, token: Any, *, chunk: Any = None, **kwargs: Any) -> None:
+        ids = {"run_id": self.run_id, "parent_run_id": self.parent_run_id, "tags": self.tags}
+        for handler in self.handlers:
+            await _ahandle_event_for_handler(
+                handler, "on_llm_new_token", "ignore_llm", token, chunk=chunk, **ids, **kwargs
+            )
+
+
+@cache
+def _receives_pieces(handler: type[BaseCallbackHandler]) -> bool:
+    """Return whether a class of handlers does anything with the pieces of an answer."""
+    return any(
+        getattr(handler, name)
+        not in (getattr(BaseCallbackHandler, name), getattr(AsyncCallbackHandler, name))
+        for name in ("on_llm_new_token", "on_stream_event")
+    )
 
 
 def _find_waiter(handlers: Iterable[Any], metadata: Mapping[str, Any]) -> OutageWaiter | None:
