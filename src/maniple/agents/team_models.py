@@ -22,6 +22,8 @@ from maniple.llms.providers import name_endpoint
 from maniple.store.shared_state import open_state
 from maniple.types import DIRECTORS, LLM_TYPES, AgentName, LLMType, Worker
 
+REFRESH_SECONDS = 30.0
+"""How often what other processes have learned of endpoints is read."""
 BETTER_MODEL = (
     "To use a better one, put two or three lines into .env:\n"
     "  BASIC_API_KEY=your key\n"
@@ -77,25 +79,40 @@ async def open_models(
 
 @asynccontextmanager
 async def _stored_capabilities(settings: Settings) -> AsyncGenerator[Callable[[str, str], Capabilities]]:
-    """Yield what returns the capabilities of a model at a URL, as calls have shown and will show them."""
+    """Yield what returns the capabilities of a model at a URL, as calls have shown and will show them.
+
+    What other processes learn is known here within `REFRESH_SECONDS`.
+    """
     async with open_state(settings) as state:
         learned = await asyncio.to_thread(CapabilityCache, state.endpoints)
         writes: set[asyncio.Future[None]] = set()
+        given: dict[tuple[str, str], Capabilities] = {}
 
         def capabilities_for(url: str, model: str) -> Capabilities:
             def remember(features: Mapping[str, bool]) -> None:
                 writes.add(write := learned.store(url, model, features))
                 write.add_done_callback(writes.discard)
 
-            return Capabilities(
+            given[url, model] = Capabilities(
                 learned.of(url, model), on_learned=remember, judging=learned.judging_of(url, model)
             )
+            return given[url, model]
 
+        async def refresh() -> None:
+            while True:
+                await asyncio.sleep(REFRESH_SECONDS)
+                # What is being stored is newer than what can be read: the next time has both.
+                if not writes and await learned.refresh() and not writes:
+                    for (url, model), one in given.items():
+                        one.known |= learned.of(url, model)
+                        one.judging = learned.judging_of(url, model)
+
+        refreshing = asyncio.create_task(refresh(), name="learned features")
         try:
             yield capabilities_for
         finally:
-            if writes:
-                await asyncio.wait(writes)
+            refreshing.cancel()
+            await asyncio.wait({refreshing, *writes})
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -159,6 +159,7 @@ class CapabilityCache:
     def __init__(self, texts: SharedTexts, name: str = CAPABILITIES) -> None:
         self._texts = texts
         self._name = name
+        self._stamp = self._read_stamp()
         self._entries = _fresh_entries(self._read())
 
     def of(self, url: str, model: str) -> dict[str, bool]:
@@ -169,6 +170,15 @@ class CapabilityCache:
     def judging_of(self, url: str, model: str) -> JudgeMeasurement | None:
         """Return how well a model judges claims; None if that is not known, or no longer."""
         return JudgeMeasurement.of(self._entries.get(f"{url} {model}", {}).get("judge"))
+
+    async def refresh(self) -> bool:
+        """Take what other processes have stored meanwhile; return whether anything was."""
+        stamp = await asyncio.to_thread(self._read_stamp)
+        if stamp in (None, self._stamp):
+            return False
+        self._entries = _fresh_entries(await asyncio.to_thread(self._read))
+        self._stamp = stamp
+        return True
 
     def store(self, url: str, model: str, features: Mapping[str, bool]) -> asyncio.Future[None]:
         """Store learned features; the returned future is done when they are."""
@@ -188,10 +198,19 @@ class CapabilityCache:
             # What others have stored meanwhile stays.
             with self._texts.locked(self._name):
                 entries = _fresh_entries(self._read())
-                entries[name] = {**entries.get(name, {}), **values}
+                before = entries.get(name, {})
+                entries[name] = {**before, **values}
+                if "features" in values:
+                    entries[name]["features"] = {**before.get("features", {}), **values["features"]}
                 self._texts.write(self._name, json.dumps(entries, indent=1))
         except StoreError as error:
             _LOG.debug("What a call has shown of an endpoint is not stored: %s", error)
+
+    def _read_stamp(self) -> Hashable:
+        try:
+            return self._texts.stamp(self._name)
+        except StoreError:
+            return None
 
     def _read(self) -> dict[str, dict]:
         try:
