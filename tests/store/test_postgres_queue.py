@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 
-from maniple.errors import RunTakenOver
+from maniple.errors import RunTakenOver, StoreError
 from maniple.store import InputRecord
 from maniple.store.postgres import queue as postgres
 from maniple.store.postgres.database import ProcessTimes
@@ -151,6 +151,31 @@ async def test_a_process_that_sleeps_in_a_transaction_holds_its_run_no_longer_th
     assert is_claimed
     assert claimed.run.process == postgres_store.process
     assert await postgres_store.database.fetch("SELECT 1 FROM unread_pages") == []
+
+
+async def test_a_dead_process_that_was_cut_off_while_it_swept_does_not_prevent_the_next_sweep(
+    postgres_store, queue, other
+):
+    run_id = await submitted(postgres_store, "t")
+    job, _ = await fetched(postgres_store)
+    await RunQueue(other.database).claim(run_id, job)
+    await other.runs.start(run_id)
+    begun = asyncio.Event()
+
+    async def stay_in_sweep() -> None:
+        async with other.database.connection() as connection, connection.transaction():
+            await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('sweep', 0))")
+            begun.set()
+            await connection.execute("SELECT pg_sleep(300)")  # the server is busy with it, not idle
+
+    sweeping = asyncio.create_task(stay_in_sweep())
+    await begun.wait()
+    await die(other)
+    async with asyncio.timeout(20):
+        while not await queue.sweep():
+            pass
+    with pytest.raises(StoreError):
+        await sweeping
 
 
 async def test_a_run_whose_job_was_lost_gets_another_one(postgres_store, queue):

@@ -348,9 +348,10 @@ class RunQueue:
             ((is_elected,),) = await fetch_all(
                 connection, "SELECT pg_try_advisory_xact_lock(hashtextextended('sweep', 0))"
             )
+            # Also without the lock: a process that was cut off while it swept may hold it.
+            await fetch_all(connection, _DISCONNECT)
             if not is_elected:
                 return 0
-            await fetch_all(connection, _DISCONNECT)
             lease = {"lease": self._database.lease_seconds}
             given_back = len(await fetch_all(connection, _GIVE_BACK, lease))
             for (thread_id,) in await fetch_all(connection, _LOST):
