@@ -325,11 +325,12 @@ class _DraftSender:
         """Send the new parts of an incomplete answer."""
         if answer.message_id != self._message_id:
             self._message_id, self._text, self._read, self._steps = answer.message_id, "", 0, 0
-        written = without_thoughts(answer.text) or answer.arguments
-        new = written[self._read :]
-        if self._text and len(new) < DRAFT_CHARACTERS and "}" not in new:
+        new = len(answer.text) + len(answer.arguments) - self._read
+        has_closed = new > 0 and any("}" in one[-new:] for one in (answer.text, answer.arguments))
+        if self._text and new < DRAFT_CHARACTERS and not has_closed:
             return
-        self._read = len(written)
+        self._read += new
+        written = without_thoughts(answer.text) or answer.arguments
         if draft := read_draft(written, self.members, self.max_steps):
             await self._send(draft)
 
