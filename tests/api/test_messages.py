@@ -113,7 +113,8 @@ async def test_what_is_no_question_is_read_when_the_run_goes_on(tmp_path, site: 
 
 
 async def test_an_approval_is_taken_while_the_lead_thinks_about_a_question(tmp_path, site: Site):
-    held = {**question_or_not(True, WHY), "hang": True}
+    # Only what is asked while the run waits: the lead of the run that goes on is asked, too.
+    held = {**question_or_not(True, WHY), "hang": True, "about": "The team waits for:"}
     later = reply(json.dumps({**ANSWER, "reply": "It read one page."}))
     async with waiting_run(tmp_path, site, held, later) as (it, model, run_id, _):
         path = f"/api/runs/{run_id}"

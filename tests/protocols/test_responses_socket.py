@@ -135,7 +135,7 @@ async def test_a_client_that_queues_too_many_requests_is_told_and_closed(
     model.reset(HANGS)
     with pytest.raises(websockets.ConnectionClosed) as closed:
         for _ in range(20):
-            await send(socket)
+            await send(socket, "Many at once")  # a later test that asked the same would join this run
         while True:
             await socket.recv()
     assert closed.value.rcvd is not None
