@@ -10,11 +10,20 @@ from hypothesis import settings
 
 from tests.bucket import bucket, bucket_service
 from tests.environment import CERTIFICATES, configures
+from tests.llms.embedded.fetched import fetched_model
 from tests.postgres import cluster, open_postgres_again, postgres_url, template
 from tests.probes import probing_each_kind_once
 from tests.sizes import leave_cases_to_slow
 
-__all__ = ["bucket", "bucket_service", "cluster", "open_postgres_again", "postgres_url", "template"]
+__all__ = [
+    "bucket",
+    "bucket_service",
+    "cluster",
+    "fetched_model",
+    "open_postgres_again",
+    "postgres_url",
+    "template",
+]
 
 # The same examples each time: what is found by chance is found while one writes, not while another lands.
 # `pytest --hypothesis-profile=default` looks for new ones.

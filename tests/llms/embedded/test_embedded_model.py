@@ -15,7 +15,13 @@ from maniple.llms.embedded import LocalEndpoint, SilentProgress, open_embedded
 from tests.llms.embedded.processes import ends, model_processes
 
 ROOT = Path(__file__).parents[3]
-pytestmark = [pytest.mark.anyio, pytest.mark.embedded, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.embedded,
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("fetched_model"),
+]
 
 KIND = {
     "type": "object",
