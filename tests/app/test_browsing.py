@@ -133,6 +133,7 @@ def at_once(words: str, *answers: dict[str, Any]) -> dict[str, Any]:
     return {"content": words, "tool_calls": [one for answer in answers for one in answer["tool_calls"]]}
 
 
+@pytest.mark.slow
 async def test_a_task_with_login_pages_download_and_form_takes_eight_answers(tmp_path):
     async with open_site(DEPOT) as depot:
         script = shop_script(

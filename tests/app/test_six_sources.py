@@ -23,6 +23,7 @@ def page(number):
     return Reply(f"<!doctype html><title>Town {number}</title><main>{text}<table>{rows}</table></main>")
 
 
+@pytest.mark.slow
 async def test_a_question_over_six_sources_takes_eight_calls_of_models(tmp_path):
     async with open_site({}) as site:
         urls = [f"{site.url}/town{number}" for number in range(SOURCES)]

@@ -50,6 +50,7 @@ async def test_without_a_report_or_a_terminal_nothing_is_copied_and_that_is_said
     assert "Nothing was copied" in await copy_text("text")
 
 
+@pytest.mark.slow
 async def test_the_report_is_copied_with_the_desktops_program(tmp_path: Path) -> None:
     program(tmp_path / "bin", f"cat > {tmp_path}/copied")
     with serving(SIMPLE) as server:

@@ -50,6 +50,7 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.S | re.M)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("node"), reason="Node.js is not there")
 def test_each_program_of_a_client_prints_the_answer(model: OpenAIServer, tmp_path: Path):
     guide = replace(read_guide("protocols.md"), has_server=True)

@@ -5,6 +5,8 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.examples.programs import EXAMPLES, LIGHT, run_command
 from tests.openai_server import SIMPLE, call, reply, serving
 from tests.serving import environment
@@ -22,6 +24,7 @@ SCRIPT = {
 }
 
 
+@pytest.mark.slow
 def test_the_commands_of_its_readme_install_and_use_it(tmp_path: Path):
     [commands] = re.findall(
         r"^```bash\n(.*?)^```", (PACKAGE / "README.md").read_text(encoding="utf-8"), re.S | re.M

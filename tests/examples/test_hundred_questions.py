@@ -42,6 +42,7 @@ def answers(folder: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_all_questions_are_answered_a_few_at_a_time(model: OpenAIServer, tmp_path: Path):
     together = threading.Event()
 

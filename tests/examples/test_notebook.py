@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
 from platformdirs import user_cache_path
 
 from tests.examples.programs import EXAMPLES, run_command
@@ -21,6 +22,7 @@ SCRIPT = {
 }
 
 
+@pytest.mark.slow
 def test_a_run_is_streamed_and_its_report_and_picture_are_shown(tmp_path: Path):
     with serving(SCRIPT) as model:
         env = environment(model.base_url, tmp_path, MANIPLE_BROWSER__ENABLED="false", PYTHONPATH=str(ROOT))

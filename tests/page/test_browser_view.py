@@ -77,6 +77,7 @@ def place_in(outer: Locator, inner: Locator) -> tuple[float, float, float, float
     return left, top, part["width"] / whole["width"], part["height"] / whole["height"]
 
 
+@pytest.mark.slow
 def test_the_action_is_marked_on_the_picture_while_it_is_done_on_any_width(
     page: Page, model: OpenAIServer, shop: Shop
 ):

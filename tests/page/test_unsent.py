@@ -1,5 +1,6 @@
 """What is written in a form of the page and not sent is there again when its conversation is."""
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.openai_server import SIMPLE, OpenAIServer
@@ -33,6 +34,7 @@ def test_an_edited_plan_and_an_edited_question_outlive_another_conversation(page
     expect(field).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_an_edited_step_outlives_another_conversation_and_a_change_of_the_plan(
     page: Page, model: OpenAIServer
 ):

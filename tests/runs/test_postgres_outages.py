@@ -123,6 +123,7 @@ async def survive(cluster, url, tmp_path, *, runs: int, workers: int, seconds: f
     assert refused == (0, 0), "a run was taken over, or a write was refused"
 
 
+@pytest.mark.slow
 async def test_a_database_that_is_away_is_told_and_the_run_goes_on(cluster, postgres_url, tmp_path):
     await survive(cluster, postgres_url, tmp_path, runs=2, workers=1, seconds=3)
 

@@ -92,6 +92,7 @@ async def test_a_message_is_answered_after_a_kill_before_the_lead_had_decided(tm
     assert model.stats["by_role"] == {"researcher": 1, "supervisor": 1, "coder": 1, "reporter": 1}
 
 
+@pytest.mark.slow
 async def test_a_decision_takes_effect_after_a_kill_and_is_not_made_again(tmp_path):
     deciding = script(researcher=[{"hang": True}], supervisor=[reply(json.dumps(DECISION))])
     with serving(deciding) as model:
