@@ -26,6 +26,7 @@ pytestmark = pytest.mark.anyio
 TALK = {"coordinator": [reply("Hello! How are you?")]}
 APPROVAL = {**SIMPLE, "coder": [call("bash_tool", cmd="echo 5"), reply("It is 4.")]}
 ASKS = {**SIMPLE, "coordinator": [call("ask_user", question="Which numbers?"), *SIMPLE["coordinator"]]}
+APPROVED = {"decisions": [{"type": "approve"}]}
 EDITED = {"name": "bash_tool", "args": {"cmd": "echo edited"}}
 MODES = ["values", "updates", "messages-tuple", "custom", "events"]
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
@@ -207,12 +208,32 @@ async def test_a_question_is_answered_by_a_text_or_by_the_next_message(
         assert refused.value.response.status_code == 409
 
 
+async def test_what_a_run_asks_is_the_newest_message_below_which_agent_chat_ui_shows_it(
+    client: LangGraphClient, model: OpenAIServer
+):
+    greeting = [reply("Hello."), call("handoff_to_planner")]
+    for answer, said in (({"input": asking("yes")}, ["yes"]), ({"command": {"resume": APPROVED}}, [])):
+        model.reset({**APPROVAL, "coordinator": greeting})
+        thread = await new_thread(client)
+        await client.runs.wait(thread, "maniple", input=asking("Hi!"))
+        asked: Any = await client.runs.wait(thread, "maniple", input=asking())
+        assert [one["type"] for one in asked["messages"]] == ["human", "ai", "human", "ai"]
+        assert "echo 5" in answer_of(asked)
+        assert (await client.threads.get_state(thread))["values"]["messages"] == asked["messages"]
+        done: Any = await client.runs.wait(thread, "maniple", **answer)
+        # A person's words stay with the question; buttons leave none.
+        assert [one["content"] for one in done["messages"][3:] if one["type"] == "human"] == said
+        assert len(done["messages"]) == 4 + 2 * len(said)
+
+
 @pytest.mark.parametrize("resume", ["accept", {"decisions": [{"type": "approve"}]}])
 async def test_a_plan_is_reviewed(client: LangGraphClient, resume: Any):
     thread = await new_thread(client)
     context = {"auto_accepted_plan": False}
     shown: Any = await client.runs.wait(thread, "maniple", input=asking(), context=context)
     assert shown["__interrupt__"][0]["value"]["kind"] == "plan_review"
+    assert [one["type"] for one in shown["messages"]] == ["human", "ai"]
+    assert "Compute" in answer_of(shown)
     assert "4" in answer_of(await client.runs.wait(thread, "maniple", command={"resume": resume}))
 
 

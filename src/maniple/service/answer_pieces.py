@@ -124,7 +124,7 @@ class AnswerPieces:
             case StepInterrupted():
                 yield AnswerPiece("progress", _as_lines(describe_question(event)))
             case RunInterrupted() if not self._has_forms and ClientCall.of(event.payload) is None:
-                yield self._answer(self._question(event))
+                yield self._answer(describe_pause(event, self.view.plan))
             case RunStatusChanged():
                 yield from self._status(event)
             case _:
@@ -143,11 +143,12 @@ class AnswerPieces:
         """Return a text that stands apart from what was sent before it."""
         return AnswerPiece("answer", f"\n\n{text}" if self._sent.strip() and text else text)
 
-    def _question(self, event: RunInterrupted) -> str:
-        if event.kind != "plan_review":
-            return describe_question(event)
-        plan = self.view.plan
-        return f"{_describe_plan(plan)}\n\n{_REVIEW}" if plan else _REVIEW
+
+def describe_pause(event: RunInterrupted, plan: PlanChanged | None) -> str:
+    """Return what a run that waits asks as text; `plan` is its newest one, shown if it is to be reviewed."""
+    if event.kind != "plan_review":
+        return describe_question(event)
+    return f"{_describe_plan(plan)}\n\n{_REVIEW}" if plan else _REVIEW
 
 
 def _describe_plan(plan: PlanChanged) -> str:

@@ -28,6 +28,8 @@ from maniple.events import (
 )
 from maniple.runs import RunRequest
 from maniple.runs.ended_runs import read_ended_run
+from maniple.scope.client_tools import ClientCall
+from maniple.service.answer_pieces import describe_pause
 from maniple.store import EventRecord, RunRecord, Store, Thread, read_event_pages, read_runs
 
 MAX_RUNS = 500
@@ -80,12 +82,16 @@ class RunTranscript:
     pauses: dict[str, RunInterrupted] = field(default_factory=dict[str, RunInterrupted])
     """The open questions, by their ids."""
     status: RunStatusChanged | None = None
+    _planned: PlanChanged | None = None
+    """The newest plan that is no draft."""
+    _asked: set[str] = field(default_factory=set[str])
+    """The ids of what was asked in words."""
     _questions: set[str] = field(default_factory=set[str])
+    """The ids of the questions of members, which stay in the conversation however they are answered."""
     _newest_answer: Message | None = None
     """The user's newest answer in words."""
     _heard: set[str] = field(default_factory=set[str])
     """The ids of the user's messages to runs at work."""
-    """The ids of the questions that can be answered by a text."""
     _later: dict[str, Message] = field(default_factory=dict[str, Message])
     """What followed the question, by message id."""
 
@@ -125,6 +131,7 @@ class RunTranscript:
         match event:
             case PlanChanged(draft=False):
                 steps = [step.model_dump(mode="json") for step in event.worked_steps]
+                self._planned = event
                 self.plan = {"title": event.title, "steps": steps} if steps else self.plan
             case RunStarted():
                 self.pauses, self.status = {}, None
@@ -142,19 +149,39 @@ class RunTranscript:
                 pass
 
     def _ask(self, event: RunInterrupted) -> None:
+        """Put what is asked as a message: clients show an interrupt below the newest one of the team."""
         self.pauses[event.interrupt_id] = event
         question = event.payload.get("question")
-        if event.kind == "question" and isinstance(question, str):
+        is_worded = event.kind == "question" and isinstance(question, str)
+        if is_worded:
             self._questions.add(event.interrupt_id)
-            self._put(make_ai(f"{event.interrupt_id}-question", question, "coordinator"))
+        if ClientCall.of(event.payload) is not None:
+            return
+        self._asked.add(event.interrupt_id)
+        text = str(question) if is_worded else describe_pause(event, self._planned)
+        if not self._is_shown(text):
+            self._put(make_ai(_question_id(event.interrupt_id), text, "coordinator"))
+
+    def _is_shown(self, text: str) -> bool:
+        """Return whether a text stands already above the newest message of the team."""
+        messages = [*self._later.values()]
+        return (
+            bool(messages)
+            and messages[-1]["type"] == "ai"
+            and any(one["content"] == text for one in messages)
+        )
 
     def _answer(self, event: UserAnswered | StepResumed) -> None:
         self.pauses.pop(event.interrupt_id, None)
-        if not isinstance(event, UserAnswered) or not isinstance(event.answer, str):
+        if not isinstance(event, UserAnswered):
             return
-        self._newest_answer = make_human(f"{event.interrupt_id}-answer", event.answer)
-        if event.interrupt_id in self._questions:
-            self._put(self._newest_answer)
+        asked = _question_id(event.interrupt_id)
+        if isinstance(event.answer, str):
+            self._newest_answer = make_human(f"{event.interrupt_id}-answer", event.answer)
+            if event.interrupt_id in self._asked:
+                self._put(self._newest_answer)
+        elif event.interrupt_id not in self._questions:
+            self._later.pop(asked, None)  # decided by a form, which nobody said
 
     def _exchange(self, event: UserMessageReceived | UserMessageAnswered) -> None:
         if isinstance(event, UserMessageReceived):
@@ -180,6 +207,10 @@ class RunTranscript:
 
     def _put(self, message: Message) -> None:
         self._later[message["id"]] = message
+
+
+def _question_id(interrupt_id: str) -> str:
+    return f"{interrupt_id}-question"
 
 
 def _id_of(run: RunRecord, asked: Sequence[BaseMessage], place: int) -> str:
