@@ -33,7 +33,7 @@ SEED = 20261128
 ON_RECORD = "SELECT arguments FROM tool_calls WHERE result IS NOT NULL"
 DONE = (
     "SELECT run_id, count(result) FROM runs LEFT JOIN tool_calls USING (run_id) "
-    "WHERE run_id = ANY(%s) AND ended_at IS NULL GROUP BY run_id"
+    "WHERE run_id = ANY(%s) AND runs.ended_at IS NULL GROUP BY run_id"
 )
 """How many calls each run that has not ended has done; one that was cut off is in the queue for a moment."""
 
