@@ -14,6 +14,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from langchain_core.messages import HumanMessage
 
+from maniple.background import background_task
 from maniple.batches.answer_rules import AnswerRule
 from maniple.errors import ManipleError
 from maniple.report_files import read_answer
@@ -165,12 +166,8 @@ def _subtract(budget: Budget, used: BatchTotals) -> Budget | None:
 async def open_batch_runner(store: Store, engine: Engine) -> AsyncGenerator[BatchRunner]:
     """Work on the server's batches until the end of the block."""
     runner = BatchRunner(store, engine, "server")
-    working = asyncio.create_task(_work(runner), name="batches")
-    try:
+    async with background_task(_work(runner), "batches"):
         yield runner
-    finally:
-        working.cancel()
-        await asyncio.wait({working})
 
 
 async def _work(runner: BatchRunner) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from langchain_core.messages import HumanMessage
 
+from maniple.background import background_task
 from maniple.errors import ManipleError, StoreError, describe_error
 from maniple.events import StreamState, load_run_view
 from maniple.runs.request import RunRequest
@@ -225,9 +226,5 @@ async def watch_orphaned_runs(tasks: RunTasks, kind: str) -> AsyncGenerator[None
             except Exception as error:  # noqa: BLE001 - the next round tries again
                 _LOG.warning("Orphaned runs could not be listed: %s", describe_error(error))
 
-    task = asyncio.create_task(watch(), name="watch orphaned runs")
-    try:
+    async with background_task(watch(), "watch orphaned runs"):
         yield
-    finally:
-        task.cancel()
-        await asyncio.wait({task})

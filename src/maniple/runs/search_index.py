@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from maniple.background import background_task
 from maniple.errors import StoreError
 from maniple.runs.answers import read_answer
 from maniple.runs.request import RunRequest
@@ -33,12 +34,8 @@ async def _read_question(record: RunRecord) -> str:
 @asynccontextmanager
 async def index_older_runs(store: Store) -> AsyncGenerator[None]:
     """Index the ended runs without a text in the background, the newest first."""
-    task = asyncio.create_task(_index_all(store), name="index older runs")
-    try:
+    async with background_task(_index_all(store), "index older runs"):
         yield
-    finally:
-        task.cancel()
-        await asyncio.wait({task})
 
 
 async def _index_all(store: Store) -> None:

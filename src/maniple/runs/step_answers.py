@@ -45,7 +45,7 @@ class StepAnswers:
         """Return whether a run will ask an open question again, as one that goes on with another answer."""
         if not interrupt_id or time.monotonic() >= end or not active.can_be_steered:
             return False
-        # Whoever was faster has answered it: its event may still be on the way to the store.
+        # The event of another answer to it may not be stored yet.
         await self.tasks.services.recorder.wait_until_stored()
         return await is_open_question(self.tasks.store.events, active.record.run_id, interrupt_id)
 

@@ -16,6 +16,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from pydantic import ValidationError
 
+from maniple.background import background_task
 from maniple.errors import ManipleError
 from maniple.runs import Engine, RunRequest, ServiceStopping, ThreadBusy
 from maniple.schedules.schedule_times import latest_time, next_time
@@ -171,12 +172,8 @@ async def open_scheduler(
 ) -> AsyncGenerator[Scheduler]:
     """Look for due ticks until the end of the block."""
     scheduler = Scheduler(store, engine, clock)
-    watching = asyncio.create_task(_watch(scheduler), name="schedules")
-    try:
+    async with background_task(_watch(scheduler), "schedules"):
         yield scheduler
-    finally:
-        watching.cancel()
-        await asyncio.wait({watching})
 
 
 async def _watch(scheduler: Scheduler) -> None:

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 from maniple.app import App
+from maniple.background import background_task
 from maniple.capabilities.browsing import forget_in_browser
 from maniple.errors import FileError, ManipleError
 from maniple.runs import NotFound
@@ -40,12 +41,8 @@ async def open_sweeper(app: App) -> AsyncGenerator[None]:
                 _LOG.warning("Temporary conversations could not be listed: %s", error)
             await asyncio.sleep(app.engine_config.watch_seconds)
 
-    task = asyncio.create_task(sweep(), name="delete temporary conversations")
-    try:
+    async with background_task(sweep(), "delete temporary conversations"):
         yield
-    finally:
-        task.cancel()
-        await asyncio.wait({task})
 
 
 async def _delete_abandoned(app: App) -> None:

@@ -11,6 +11,7 @@ from http import HTTPStatus
 
 import httpx
 
+from maniple.background import background_task
 from maniple.errors import FetchError, ManipleError
 from maniple.store import WebhookDelivery, WebhookTable
 from maniple.webhooks.signing import derive_secret, sign_message
@@ -122,12 +123,8 @@ async def open_webhook_sender(
         transport=transport, follow_redirects=False, timeout=ATTEMPT_SECONDS
     ) as client:
         sender = WebhookSender(webhooks, client, key)
-        sending = asyncio.create_task(_send_on(sender), name="webhooks")
-        try:
+        async with background_task(_send_on(sender), "webhooks"):
             yield sender
-        finally:
-            sending.cancel()
-            await asyncio.wait({sending})
 
 
 async def _send_on(sender: WebhookSender) -> None:

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from maniple.background import background_task
 from maniple.errors import StoreError
 from maniple.graph import Team
 from maniple.runs.active_run import RunServices
@@ -57,12 +58,8 @@ async def _measuring(queue: RunQueue, bells: RunBells, metrics: "QueueMetrics") 
                 await bells.measure_lag()
             await asyncio.sleep(MEASURE_SECONDS)
 
-    task = asyncio.create_task(measure(), name="queue metrics")
-    try:
+    async with background_task(measure(), "queue metrics"):
         yield
-    finally:
-        task.cancel()
-        await asyncio.wait({task})
 
 
 @asynccontextmanager
