@@ -165,7 +165,7 @@ def test_a_plan_is_reviewed_before_the_work(chat: Chat, server: ServerProcess, o
     chat.reaches("waiting")
     assert chat.asked["kind"] == "plan_review"
     chat.press("Approve")
-    chat.says("1+3=?", "The answer is")
+    chat.says("1+3=?", "The plan:", "accept", "The answer is")
 
 
 @pytest.mark.slow
