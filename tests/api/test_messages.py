@@ -155,6 +155,8 @@ async def test_a_request_that_steers_is_answered_with_the_run_that_works(tmp_pat
             queued = await it.client.post(path, json={"input": "second"})
             assert queued.json()["run_id"] != run["run_id"]
             assert queued.json()["status"] == "queued"
+            listed = (await it.client.get(f"/api/threads/{run['thread_id']}")).json()["runs"]
+            assert [one["question"] for one in listed] == ["second", None]
             async with it.client.stream("GET", f"/api/runs/{run['run_id']}/page") as page:
                 assert page.status_code == 200
             for one in (queued, steered):

@@ -58,6 +58,7 @@ def test_question_code_and_answer_are_copied_as_they_were_written(page: Page, mo
         button.click()
         expect(button).to_have_text("Copied")
         assert page.evaluate("navigator.clipboard.readText()").rstrip("\n") == text.rstrip("\n")
+        expect(button).to_have_text("Copy")
 
 
 def test_a_text_is_copied_without_the_clipboard_of_a_safe_page_and_the_focus_stays(page: Page):

@@ -197,6 +197,8 @@ def test_seven_questions_leave_room_to_stop_and_to_take_one_back(page: Page, mod
         page.request.post(path, data={"input": f"Which is number {number}?"})
     page.reload()
     expect(page.locator(".standing.queued")).to_have_count(6)
+    asked = page.locator(".conversation .question")
+    expect(asked).to_have_text(["Which is the first?", *(f"Which is number {one}?" for one in range(6))])
     page.locator(".standing").last.get_by_role("button", name="Cancel").click()
     standing(page, "Cancelled")
     page.locator(".composer").get_by_role("button", name="Cancel").click()

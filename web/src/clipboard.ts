@@ -1,3 +1,6 @@
+/** How long a button says that it has copied. */
+export const COPIED_MS = 2_000;
+
 /** Put a text on the clipboard; returns whether that worked. Without HTTPS, browsers offer only the old way. */
 export async function copyText(text: string): Promise<boolean> {
   try {

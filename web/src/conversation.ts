@@ -30,7 +30,7 @@ export interface RunChoices {
 }
 
 interface Detail {
-  runs: { run_id: string; status: string }[];
+  runs: { run_id: string; status: string; question: string | null }[];
   conversation_id: string;
   branch_points: BranchPoint[];
 }
@@ -219,6 +219,7 @@ function takeIn(id: string, detail: Detail): void {
   runs = listed.map((one) => known.get(one.run_id) ?? new RunModel(one.run_id, "", one.status));
   listed.forEach((one, index) => {
     const run = runs[index]!;
+    if (one.question) run.ask(one.question);
     if (!isFollowed(run)) run.updateStatus(one.status);
   });
   askNext();

@@ -33,7 +33,7 @@ from maniple.events.conversation import as_chat_message
 from maniple.evidence import SourceKind
 from maniple.graph import Team
 from maniple.graph.state import private_of
-from maniple.runs import AgentUsage, NotFound
+from maniple.runs import AgentUsage, NotFound, RunRequest
 from maniple.runs.ended_runs import find_left, read_ended_run
 from maniple.runs.turn import thread_state
 from maniple.service.asked_options import AskedView
@@ -119,11 +119,17 @@ class PlanStatus(BaseModel):
         return self.model_copy(update={"steps": steps})
 
 
-class RunReference(_StoredView):
-    """A run of a conversation."""
+class RunReference(BaseModel):
+    """A run of a conversation; `question` is that of a queued one, whose events may not have it yet."""
 
     run_id: str
     status: RunState
+    question: str | None
+
+    @classmethod
+    def of(cls, run: RunRecord) -> Self:
+        """Return the reference of a stored run."""
+        return cls(run_id=run.run_id, status=run.status, question=_read_question(run))
 
 
 class MessageView(ChatMessage):
@@ -684,8 +690,17 @@ async def read_thread_detail(store: Store, graph: Team, thread: Thread) -> Threa
         branch_points=branch_points,
         messages=[_message_view(message) for message in messages],
         plan=shown,
-        runs=[RunReference.model_validate(run) for run in runs],
+        runs=[RunReference.of(run) for run in runs],
     )
+
+
+def _read_question(run: RunRecord) -> str | None:
+    if run.status != "queued":
+        return None
+    try:
+        return RunRequest.of(run).messages[-1].text
+    except ValueError:  # its request cannot be read
+        return None
 
 
 async def read_thread_messages(

@@ -1,5 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
-import { copyText } from "../../clipboard";
+import { COPIED_MS, copyText } from "../../clipboard";
 import { Figures } from "../../figures";
 import { finishedReport } from "../../finished";
 import type { Layout } from "../../layout";
@@ -102,6 +102,7 @@ async function act(event: MouseEvent): Promise<void> {
   if (button instanceof HTMLButtonElement && button.className === "copy") {
     const isCopied = await copyText(button.parentElement?.querySelector("pre")?.textContent ?? "");
     button.textContent = isCopied ? texts.copied : texts.notCopied;
+    setTimeout(() => (button.textContent = texts.copy), COPIED_MS);
   } else if (button instanceof Element) follow(event, button.closest<HTMLElement>("[data-to]"));
 }
 

@@ -1,8 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
-import { copyText } from "../../clipboard";
+import { COPIED_MS, copyText } from "../../clipboard";
 import { texts } from "../../texts";
-
-const SHOWN_MS = 2_000;
 
 interface Given {
   text: string;
@@ -15,7 +13,7 @@ export function Copy({ text, name = "" }: Given) {
   const [state, setState] = useState<"" | "copied" | "failed">("");
   useEffect(() => {
     if (!state) return;
-    const timer = setTimeout(() => setState(""), SHOWN_MS);
+    const timer = setTimeout(() => setState(""), COPIED_MS);
     return () => clearTimeout(timer);
   }, [state]);
   const copy = async () => setState((await copyText(text)) ? "copied" : "failed");
