@@ -168,7 +168,8 @@ function useReady(field: RefObject<HTMLTextAreaElement | null>): void {
   useLayoutEffect(() => {
     if (isNew && hasKeyboard()) field.current?.focus({ preventScroll: true });
   }, [isNew]);
-  useEffect(() => {
+  // Before paint: what is typed right after the click is written there.
+  useLayoutEffect(() => {
     const { current } = field;
     if (!begun.value || !current) return;
     current.focus();
