@@ -16,6 +16,8 @@ from maniple.errors import causes_of
 from maniple.types import is_dict
 
 _PROXY_EXTENSION = "maniple.proxy"
+_SOCKS_SETUP = "socks.setup_socks5_connection"
+"""The step of httpcore that asks a SOCKS proxy for the connection, as its `trace` extension names it."""
 
 
 class ProxyFailed(Exception):
@@ -91,6 +93,8 @@ class EnvironmentTransport:
         transport, library = self.route(request.url), self._library
         proxy = "" if transport is self.direct else self._proxies.describe(request.url.scheme)
         mark_proxy(request, proxy)
+        if proxy:
+            _close_refused(request)
         try:
             return await transport.handle_async_request(request)
         except library.TransportError as error:
@@ -115,6 +119,22 @@ class EnvironmentTransport:
         traceback: TracebackType | None = None,
     ) -> None:
         await self.aclose()
+
+
+def _close_refused(request: Any) -> None:
+    """Let the connection be closed when a SOCKS proxy refuses `request`: httpcore 1.0 leaves it open."""
+    inner = request.extensions.get("trace")
+    streams: list[Any] = []
+
+    async def trace(name: str, info: dict[str, Any]) -> None:
+        if name == f"{_SOCKS_SETUP}.started":
+            streams.append(info["stream"])
+        elif name == f"{_SOCKS_SETUP}.failed":
+            await streams.pop().aclose()
+        if inner is not None:
+            await inner(name, info)
+
+    request.extensions = {**request.extensions, "trace": trace}
 
 
 def _proxy_failure_of(error: Any, library: ModuleType, proxy: str, request: Any) -> Any:
