@@ -16,11 +16,16 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
-from tests.openai_server import SIMPLE, OpenAIServer, reply
+from tests.openai_server import SIMPLE, OpenAIServer, call, reply
 from tests.serving import ServerProcess
 from tests.team import scripted_team
 
 pytestmark = pytest.mark.anyio
+ASKS = {**SIMPLE, "coordinator": [call("ask_user", question="Which numbers?"), *SIMPLE["coordinator"]]}
+APPROVAL = {**SIMPLE, "coder": [call("bash_tool", cmd="echo 5"), reply("It is 4.")]}
+EDITED = {
+    "decisions": [{"type": "edit", "edited_action": {"name": "bash_tool", "args": {"cmd": "echo edited"}}}]
+}
 
 
 class ScriptedModel(BaseChatModel):
@@ -107,6 +112,41 @@ async def test_the_team_is_an_asynchronous_subagent(
         await client.runs.join(task["thread_id"], task["run_id"])
     again = json.loads(await deep.do("check_async_task", task_id=task["task_id"]))
     assert (again["status"], again["result"]) == ("success", "It is 7.")
+
+
+@pytest.mark.parametrize(
+    ("script", "asked", "answer"), [(ASKS, "Which numbers?", "1 and 3"), (APPROVAL, "echo 5", EDITED)]
+)
+async def test_a_task_that_asks_waits_for_its_user(
+    deep: DeepAgent, server: ServerProcess, model: OpenAIServer, script: Any, asked: str, answer: Any
+):
+    model.reset(script)
+    await deep.do("start_async_task", description="1+3=?", subagent_type="team")
+    task = await deep.task()
+    async with get_client(url=server.url, api_key=None, timeout=100) as client:
+        await client.runs.join(task["thread_id"], task["run_id"])
+        waiting = json.loads(await deep.do("check_async_task", task_id=task["task_id"]))
+        assert waiting["status"] == "waiting"
+        [one] = waiting["interrupts"]
+        assert asked in json.dumps(one["value"])
+        await client.runs.wait(task["thread_id"], "maniple", command={"resume": {one["id"]: answer}})
+    ended = json.loads(await deep.do("check_async_task", task_id=task["task_id"]))
+    assert (ended["status"], "The answer is **4**." in ended["result"]) == ("success", True)
+    assert answer == "1 and 3" or "edited" in json.dumps(model.requests)
+
+
+@pytest.mark.slow
+async def test_a_task_that_fails_is_an_error_with_its_reason(
+    deep: DeepAgent, server: ServerProcess, model: OpenAIServer
+):
+    model.reset({"coordinator": [{"status": 400, "error": "no such thing"}]})
+    await deep.do("start_async_task", description="1+3=?", subagent_type="team")
+    task = await deep.task()
+    async with get_client(url=server.url, api_key=None) as client:
+        await client.runs.join(task["thread_id"], task["run_id"])
+    failed = json.loads(await deep.do("check_async_task", task_id=task["task_id"]))
+    assert failed["status"] == "error"
+    assert "no such thing" in failed["error"]
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ _PULSE_SECONDS = 4.0
 _STATUS: Mapping[RunState, str] = {
     "queued": "pending",
     "running": "running",
-    "interrupted": "interrupted",
+    "interrupted": "success",  # its thread is `interrupted`
     "cancelled": "interrupted",
     "failed": "error",
     "completed": "success",
@@ -72,7 +72,10 @@ _LastEventId = Annotated[
 
 
 class LangGraphRunView(BaseModel):
-    """A run. One that was cancelled, or waits, is `interrupted`."""
+    """A run, with the reason of a failure as `error`.
+
+    One that was cancelled is `interrupted`; one that waits is a `success`, and its thread `interrupted`.
+    """
 
     run_id: str
     thread_id: str
@@ -80,6 +83,7 @@ class LangGraphRunView(BaseModel):
     created_at: datetime
     updated_at: datetime
     status: _RunStatus
+    error: str | None = None
     metadata: dict[str, Any] = {}
     kwargs: dict[str, Any] = {}
     multitask_strategy: str = "enqueue"
@@ -113,6 +117,7 @@ def _describe_run(run: RunRecord) -> LangGraphRunView:
             "created_at": format_time(run.created_at),
             "updated_at": format_time(run.ended_at or run.started_at or run.created_at),
             "status": _STATUS[run.status],
+            "error": run.error if run.status == "failed" else None,
             "metadata": request.metadata,
         }
     )
