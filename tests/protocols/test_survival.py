@@ -27,6 +27,7 @@ from tests.mcp_server.hosts import HELLO
 from tests.openai_server import SIMPLE, OpenAIServer
 from tests.protocols import test_langgraph_streams as second
 from tests.protocols.conftest import SETTINGS
+from tests.protocols.javascript import HAS_NODE, ClientError, JavaScriptClient
 from tests.serving import ServerProcess, environment, server_process
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -186,6 +187,28 @@ class AgUi:
         return "".join(one["delta"] for one in events if one["type"] == "TEXT_MESSAGE_CONTENT")
 
 
+class AgUiPage:
+    """A page with `@ag-ui/client` that is closed and loaded again: it has its thread's id, and no message."""
+
+    def __init__(self) -> None:
+        self.thread = str(uuid4())
+
+    async def begin(self, url: str, seconds: float) -> None:
+        client = JavaScriptClient("ag_ui", url, self.thread)
+        try:
+            async with asyncio.timeout(seconds):
+                await client.ask(QUESTION)
+        finally:
+            await client.kill()
+
+    async def attach(self, url: str) -> str:
+        client = JavaScriptClient("ag_ui", url, self.thread)
+        try:
+            return await client.send(load=True)
+        finally:
+            await client.close()
+
+
 class Mcp:
     """`get_run` without an id waits for the newest run."""
 
@@ -202,9 +225,13 @@ class Mcp:
         return result.structured_content
 
 
-LOST = (APIError, MCPError, httpx.HTTPError, httpx2.HTTPError, OSError, ExceptionGroup)
+LOST = (APIError, MCPError, httpx.HTTPError, httpx2.HTTPError, OSError, ExceptionGroup, ClientError)
 """What the clients raise where an answer does not come; that of MCP in a group."""
-PROTOCOLS = (ChatCompletions, Responses, LangGraph, LangGraphEvents, AgUi, Mcp)
+_NO_NODE = pytest.mark.skipif(not HAS_NODE, reason="Node.js is not there")
+PROTOCOLS = (
+    *(ChatCompletions, Responses, LangGraph, LangGraphEvents, AgUi, Mcp),
+    pytest.param(AgUiPage, marks=_NO_NODE),
+)
 
 
 @pytest.fixture

@@ -158,6 +158,24 @@ def test_an_approval_is_an_interrupt_and_is_given(chat: Chat, model: OpenAIServe
 
 
 @pytest.mark.slow
+def test_an_approval_is_given_with_other_arguments(chat: Chat, model: OpenAIServer) -> None:
+    model.reset(APPROVAL)
+    chat.ask("1+3=?")
+    chat.reaches("waiting")
+    chat.ask("echo edited", "Edit")
+    chat.says("1+3=?", "The answer is")
+    assert "edited" in json.dumps(model.requests)
+
+
+@pytest.mark.slow
+def test_a_run_that_fails_is_shown_with_its_reason(chat: Chat, model: OpenAIServer) -> None:
+    model.reset({"coordinator": [{"status": 400, "error": "no such thing"}]})
+    chat.ask("1+3=?")
+    expect(chat.page.get_by_role("alert")).to_contain_text("no such thing", timeout=PATIENCE_MS)
+    chat.says("1+3=?")
+
+
+@pytest.mark.slow
 def test_a_plan_is_reviewed_before_the_work(chat: Chat, server: ServerProcess, origin: str) -> None:
     query = urlencode({"api": server.url, "set_auto_accepted_plan": "false"})
     chat.open(f"{origin}/?{query}")
@@ -191,3 +209,30 @@ def test_a_reload_in_mid_run_loses_and_doubles_nothing(chat: Chat, model: OpenAI
     model.release()
     chat.says("Hi", "Hello there, my friend!")
     chat.reaches("idle")
+
+
+@pytest.mark.slow
+def test_a_page_whose_server_was_killed_shows_the_answer_once(
+    browser: Browser, model: OpenAIServer, origin: str, tmp_path: Path
+) -> None:
+    (tmp_path / "conf.yaml").write_text(
+        f"{SETTINGS}server: {{cors_origins: ['{origin}']}}\n", encoding="utf-8"
+    )
+    env = environment(model.base_url, tmp_path)
+    model.reset({**SIMPLE, "coder": [{"hang": True}]})
+    context = browser.new_context()
+    context.set_default_timeout(PATIENCE_MS)
+    with server_process(env, tmp_path) as process:
+        chat = Chat(context.new_page(), f"{origin}/?{urlencode({'api': process.url})}")
+        chat.ask("1+3=?")
+        model.wait_for(lambda stats: stats["by_role"].get("coder") == 1)
+        process.process.kill()
+        process.process.wait()
+    port = httpx.URL(process.url).port
+    model.reset(SIMPLE)
+    with server_process(env, tmp_path, port=port or 0):
+        chat.page.reload()
+        chat.says("1+3=?", "The answer is")
+        chat.reaches("idle")
+    assert "planner" not in model.stats["by_role"]
+    context.close()

@@ -35,6 +35,7 @@ function Chat() {
     button("Send", send, isThreadLoading),
     button("Answer", () => stream.respond(text), !asked),
     button("Approve", () => stream.respond({ decisions: [{ type: "approve" }] }), !asked),
+    button("Edit", () => stream.respond({ decisions: [{ type: "edit", edited_action: { name: "bash_tool", args: { cmd: text } } }] }), !asked),
     button("Stop", () => stream.stop(), !isLoading),
   );
 }
