@@ -208,6 +208,38 @@ async def test_a_question_is_answered_by_a_text_or_by_the_next_message(
         assert refused.value.response.status_code == 409
 
 
+async def test_a_run_that_waits_is_cancelled_by_a_command_that_goes_to_the_end(
+    client: LangGraphClient, model: OpenAIServer
+):
+    model.reset(ASKS)
+    thread = await new_thread(client)
+    await client.runs.wait(thread, "maniple", input=asking())
+    end: Any = {"goto": "__end__"}
+    parts = await streamed(client, thread, input={}, command=end)
+    assert (parts[-1].event, data(parts, "values")[-1].get("__interrupt__")) == ("end", None)
+    [newest, *_] = await client.threads.get_history(thread)
+    assert (newest["next"], newest["tasks"]) == ([], [])
+    with pytest.raises(APIStatusError) as refused:
+        await client.runs.create(thread, "maniple", command=end)
+    assert refused.value.response.status_code == 409
+    answered: Any = await client.runs.wait(thread, "maniple", input=asking())
+    assert "4" in answer_of(answered)
+
+
+async def test_a_run_at_work_has_a_next_node_in_its_state_and_none_in_the_history(
+    client: LangGraphClient, model: OpenAIServer
+):
+    model.reset({"coordinator": [reply("Hello!", hang=True)]})
+    thread = await new_thread(client)
+    await client.runs.create(thread, "maniple", input=asking("Hi"))
+    await asyncio.to_thread(model.wait_for, lambda stats: stats["active"] == 1)
+    state = await client.threads.get_state(thread)
+    [newest, *_] = await client.threads.get_history(thread)
+    assert (state["next"], newest["next"]) == (["team"], [])
+    assert newest["tasks"] == state["tasks"] != []
+    await asyncio.to_thread(model.release)
+
+
 async def test_what_a_run_asks_is_the_newest_message_below_which_agent_chat_ui_shows_it(
     client: LangGraphClient, model: OpenAIServer
 ):

@@ -102,6 +102,13 @@ def chat(browser: Browser, server: ServerProcess, origin: str) -> Iterator[Chat]
     assert wrong == []
 
 
+@pytest.fixture
+def history_chat(chat: Chat, server: ServerProcess, origin: str) -> Chat:
+    """The page with the client that agent-chat-ui has."""
+    chat.open(f"{origin}/?{urlencode({'api': server.url, 'history': ''})}")
+    return chat
+
+
 def test_a_task_is_worked_on_and_stays_after_a_reload(chat: Chat) -> None:
     chat.ask("1+3=?")
     chat.says("1+3=?", "The answer is")
@@ -236,3 +243,33 @@ def test_a_page_whose_server_was_killed_shows_the_answer_once(
         chat.reaches("idle")
     assert "planner" not in model.stats["by_role"]
     context.close()
+
+
+def test_a_reload_in_mid_run_is_no_breakpoint_to_a_page_with_all_states(
+    history_chat: Chat, model: OpenAIServer
+) -> None:
+    model.reset({"coordinator": [reply("Hello there!", hang=True), reply("Fine.")]})
+    history_chat.ask("Hi")
+    model.wait_for(lambda stats: stats["active"] == 1)
+    expect(history_chat.page).to_have_url(re.compile("thread="), timeout=PATIENCE_MS)
+    history_chat.page.reload()
+    history_chat.says("Hi")
+    history_chat.reaches("idle")
+    expect(history_chat.page.locator("pre")).to_have_count(0)
+    model.release()
+    history_chat.ask("And now?")
+    history_chat.says("Hi", "Hello there!", "And now?", "Fine.")
+
+
+@pytest.mark.slow
+def test_a_question_that_is_marked_as_resolved_ends_its_run(
+    history_chat: Chat, server: ServerProcess, model: OpenAIServer
+) -> None:
+    model.reset(APPROVAL)
+    history_chat.ask("1+3=?")
+    history_chat.reaches("waiting")
+    history_chat.press("Resolve")
+    history_chat.reaches("idle")
+    expect(history_chat.page.get_by_role("alert")).to_have_count(0)
+    [run] = httpx.get(f"{server.url}/threads/{history_chat.thread_id}/runs").json()
+    assert httpx.get(f"{server.url}/api/runs/{run['run_id']}").json()["status"] == "cancelled"

@@ -13,6 +13,7 @@ from maniple.api.protocols.langgraph.run_request import InvalidRun, LangGraphRun
 from maniple.api.protocols.langgraph.transcripts import RunTranscript, read_transcripts
 from maniple.errors import ManipleError
 from maniple.runs import AcceptedRun, NotFound, RunNotWaiting, RunRequest
+from maniple.runs.event_log import newest_number
 from maniple.service import Service
 from maniple.service.sent_files import store_files
 from maniple.service.views import resolve_thread_id
@@ -49,6 +50,8 @@ async def accept_run(service: Service, owner: str, name: str | None, given: Lang
         raise UnsupportedRequest(
             "A run goes on from the newest checkpoint only. Ask again on a branch of the run."
         )
+    if given.command is not None and given.command.is_end:
+        return await _end_waiting(service, owner, target.transcripts)
     if given.command is not None:
         return await answer_run(service, owner, target.transcripts, given.command.resume)
     if given.input is None:
@@ -99,11 +102,7 @@ async def answer_run(
     service: Service, owner: str, transcripts: list[RunTranscript], resume: object
 ) -> AcceptedRun:
     """Answer what a thread waits for; raises `RunNotWaiting` and the errors of `Engine.resume`."""
-    waiting = next((one for one in reversed(transcripts) if one.run.status == "interrupted"), None)
-    if waiting is None:  # a step may ask while others work
-        waiting = next((one for one in reversed(transcripts) if one.pauses and one.run.is_unfinished), None)
-    if waiting is None:
-        raise RunNotWaiting("No run of this thread waits for an answer.")
+    waiting = _find_waiting(transcripts)
     first: AcceptedRun | None = None
     for interrupt_id, answer in split_answers(resume, [*waiting.pauses.values()]):
         accepted = await service.engine.resume(
@@ -112,6 +111,24 @@ async def answer_run(
         first = first or accepted
     assert first is not None  # there is at least one answer
     return first
+
+
+async def _end_waiting(service: Service, owner: str, transcripts: Sequence[RunTranscript]) -> AcceptedRun:
+    """Cancel the run of a thread that waits for an answer; what follows is its end."""
+    waiting = _find_waiting(transcripts).run
+    newest = await newest_number(service.store.events, waiting.run_id)
+    return AcceptedRun(await service.engine.cancel(waiting.run_id, owner), newest)
+
+
+def _find_waiting(transcripts: Sequence[RunTranscript]) -> RunTranscript:
+    """Return the newest run that waits for an answer; raises `RunNotWaiting`."""
+    for one in reversed(transcripts):
+        if one.run.status == "interrupted":
+            return one
+    for one in reversed(transcripts):  # a step may ask while others work
+        if one.pauses and one.run.is_unfinished:
+            return one
+    raise RunNotWaiting("No run of this thread waits for an answer.")
 
 
 async def _find_target(service: Service, owner: str, name: str | None, *, makes: bool) -> _Target:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, cast
 
 from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
+from langgraph.graph import END  # pyright: ignore[reportMissingTypeStubs] - it has types
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from maniple.api.protocols.langgraph.assistants import UnsupportedRequest
@@ -51,13 +52,21 @@ class InvalidRun(ManipleError):
 
 
 class RunCommand(BaseModel):
-    """How a run that waits goes on: `resume` is the answer, or a mapping of answers by interrupt ids."""
+    """How a run that waits goes on: `resume` is the answer, or a mapping of answers by interrupt ids.
+
+    `goto` may be the end (`__end__`): the run is cancelled instead.
+    """
 
     model_config = ConfigDict(extra="allow")
 
     resume: Any = None
     update: Any = None
     goto: Any = None
+
+    @property
+    def is_end(self) -> bool:
+        """Whether the run goes to its end, and is neither answered nor changed."""
+        return self.goto in (END, [END]) and not self.update and self.resume is None
 
 
 class RunCheckpoint(BaseModel):
@@ -103,9 +112,11 @@ class LangGraphRun(BaseModel):
             raise UnsupportedRequest(
                 "on_completion: delete is not supported: threads stay. Delete the thread itself."
             )
-        if self.command is not None and (self.command.update or self.command.goto):
+        command = self.command
+        if command is not None and (command.update or command.goto) and not command.is_end:
             raise UnsupportedRequest(
-                "command.update and command.goto are not supported: send command.resume."
+                "command.update is not supported, and command.goto leads to the end (`__end__`) only, "
+                "without a resume: send command.resume."
             )
 
     @property

@@ -19,7 +19,7 @@ from maniple.api.protocols.chat_request import TEAM
 from maniple.api.protocols.langgraph.assistants import UnsupportedRequest, make_assistant_id
 from maniple.api.protocols.langgraph.interrupts import describe_interrupts
 from maniple.api.protocols.langgraph.run_request import MAX_METADATA_CHARACTERS, ClientMetadata
-from maniple.api.protocols.langgraph.thread_states import StateView, make_state
+from maniple.api.protocols.langgraph.thread_states import StateView, as_past_state, make_state
 from maniple.api.protocols.langgraph.transcripts import (
     RunTranscript,
     format_time,
@@ -363,7 +363,7 @@ async def read_history(
         end = history.place(before) - 1
     elif chosen is not None:
         end = history.place(chosen)
-    states = (history.state(place) for place in range(end, 0, -1))
+    states = (as_past_state(history.state(place)) for place in range(end, 0, -1))
     wanted = (one for one in states if _has_metadata(one.metadata, search.metadata))
     return [*islice(wanted, search.limit)]
 

@@ -82,3 +82,12 @@ def make_state(
 
 
 _OPEN = ("queued", "running", "interrupted")
+
+
+def as_past_state(state: StateView) -> StateView:
+    """Return a state as a history has it: that of a run at work has a task, and no next node.
+
+    The clients that read histories take a next node that asks nothing for a breakpoint; those that read the
+    newest state alone see by its next node that a run is at work.
+    """
+    return state if state.interrupts else state.model_copy(update={"next": []})
