@@ -5,6 +5,7 @@ import os
 from contextlib import aclosing
 from importlib import resources
 
+import anyio
 import psycopg
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
@@ -18,6 +19,7 @@ from maniple.store.postgres.store import open_postgres
 from maniple.store.redaction import RedactingSerializer
 from maniple.store.waiting import StoreWait, WaitLimit, waiting
 from tests.postgres import running_cluster
+from tests.runs.workers import until
 from tests.store.samples import a_thread, some_events, stored_run
 
 pytestmark = pytest.mark.anyio
@@ -269,3 +271,42 @@ async def test_the_runs_of_a_process_that_has_ended_are_orphans(postgres_store):
     await postgres_store.database.execute("DELETE FROM processes WHERE process = 'ended'")
     (orphan,) = await postgres_store.runs.list_orphaned(None)
     assert (await postgres_store.runs.claim(orphan)).recoveries == 1
+
+
+async def test_a_read_whose_caller_is_cancelled_again_and_again_keeps_its_connection(cluster, postgres_store):
+    database = postgres_store.database
+    own = "SELECT pid, query FROM pg_stat_activity WHERE application_name = %s AND pid <> pg_backend_pid()"
+    name = f"{database_module.APPLICATION_PREFIX}{postgres_store.process}"
+
+    async with await psycopg.AsyncConnection.connect(cluster.url("postgres"), autocommit=True) as watching:
+
+        async def connections() -> dict[int, str]:
+            return dict(await (await watching.execute(own, (name,))).fetchall())
+
+        before = await connections()
+        for _ in range(8):
+            with anyio.move_on_after(0.005) as scope:
+                await database.fetch("SELECT pg_sleep(0.1)")
+            assert scope.cancelled_caught
+        assert await database.fetch("SELECT 1") == [(1,)]
+        assert {*before} <= {*await connections()}
+
+
+async def test_a_long_read_ends_soon_after_its_caller_has_left(cluster, postgres_store):
+    with anyio.move_on_after(0.005) as scope:
+        await postgres_store.database.fetch("SELECT pg_sleep(600)")
+    assert scope.cancelled_caught
+    sleeping = "SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query = 'SELECT pg_sleep(600)'"
+    async with await psycopg.AsyncConnection.connect(cluster.url("postgres"), autocommit=True) as watching:
+
+        async def has_ended() -> bool:
+            return not await (await watching.execute(sleeping)).fetchall()
+
+        await until(has_ended, 30)
+
+
+async def test_a_store_that_closes_leaves_no_call_behind(open_postgres_again):
+    async with open_postgres_again(server=True) as store:
+        with anyio.move_on_after(0.005):
+            await store.database.fetch("SELECT pg_sleep(600)")
+    assert not [one for one in asyncio.all_tasks() if one.get_name() == "store call"]

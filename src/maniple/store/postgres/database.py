@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -37,6 +37,8 @@ RECONNECT_SECONDS = 2.0
 for a connection lets it try again."""
 PROBE_SECONDS = 1.5
 """How long `probe` waits for the server."""
+LEFT_SECONDS = 1.0
+"""How long a call goes on whose caller has left. Most end before, and keep their connection."""
 LOOK_SECONDS = 1.0
 """How long `listen` waits for a bell before it yields without one."""
 _RECEIPT = "INSERT INTO write_receipts (token) VALUES (%s)"
@@ -103,7 +105,7 @@ class PostgresDatabase:
         """The longest time for which a call may be tried again."""
         self.contact = ServerContact(self._go_on)
         self._reads, self._writes = CallQueue(), CallQueue()
-        self._probes: set[asyncio.Task[None]] = set()
+        self._left: set[asyncio.Task[Any]] = set()
         self._is_open = False
         # Without `check`, which gave no connection after the server had crashed.
         self._pool = AsyncConnectionPool(
@@ -126,6 +128,10 @@ class PostgresDatabase:
         """Close the connections; later calls raise `StoreError`."""
         self._is_open = False
         await self._pool.close()
+        for call in (left := {*self._left}):
+            call.cancel()
+        if left:
+            await asyncio.wait(left)
 
     def _go_on(self) -> None:
         for calls in (self._reads, self._writes):
@@ -184,25 +190,41 @@ class PostgresDatabase:
             async with connection.transaction(force_rollback=True):
                 await connection.execute(_RECEIPT, (uuid4(),))
 
-        # It is left alone and not cancelled: that would wait for the server.
-        probing = asyncio.create_task(self._try(write, LEAST_SECONDS), name="store probe")
-        self._probes.add(probing)
-        probing.add_done_callback(self._forget_probe)
-        done, _ = await asyncio.wait({probing}, timeout=PROBE_SECONDS)
-        if not done:
+        probing = await self._outlast(self._try(write, LEAST_SECONDS), PROBE_SECONDS)
+        if not probing.done():
             raise self.contact.failure or StoreUnreachable(
                 f"{self.name} has not answered for {PROBE_SECONDS:g} s. Look at the server and the network."
             )
         probing.result()
 
-    def _forget_probe(self, probing: asyncio.Task[None]) -> None:
-        self._probes.discard(probing)
-        if not probing.cancelled():
-            probing.exception()  # else asyncio logs that nobody has retrieved it
+    async def _outlast(self, call: Coroutine[Any, Any, T], seconds: float | None = None) -> asyncio.Task[T]:
+        """Return the task of a call when it is done, or after `seconds`.
+
+        It outlasts a caller that is cancelled. Cancelled with it, again and again as by anyio, it would cost
+        a connection; and it might wait for a server that is silent.
+        """
+        task = asyncio.create_task(call, name="store call")
+        try:
+            await asyncio.wait({task}, timeout=seconds)
+        finally:
+            if not task.done():
+                self._left.add(task)
+                task.add_done_callback(self._forget)
+                asyncio.get_running_loop().call_later(LEFT_SECONDS, task.cancel)
+        return task
+
+    def _forget(self, left: asyncio.Task[Any]) -> None:
+        self._left.discard(left)
+        if not left.cancelled():
+            left.exception()  # else asyncio logs that nobody has retrieved it
 
     async def read(self, work: Work[T]) -> T:
         """Return the result of `work`, which only reads and may be run again."""
-        return await self._reads.call(lambda: self._try(work))
+
+        async def attempt() -> T:
+            return (await self._outlast(self._try(work))).result()
+
+        return await self._reads.call(attempt)
 
     async def repeat(self, work: Work[T]) -> T:
         """Run `work` in one transaction; done twice, it must have the effect of once."""
