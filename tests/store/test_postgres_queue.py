@@ -1,8 +1,10 @@
 """The queue of runs: which runs have jobs, in which order, and what becomes of those of dead processes."""
 
 import asyncio
+import re
 import time
 from dataclasses import replace
+from itertools import count
 
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
@@ -10,6 +12,7 @@ from langgraph.checkpoint.base import empty_checkpoint
 from maniple.errors import RunTakenOver, StoreError
 from maniple.store import InputRecord
 from maniple.store.postgres import queue as postgres
+from maniple.store.postgres import run_tables
 from maniple.store.postgres.database import ProcessTimes
 from maniple.store.postgres.queue import FOLLOWED_ROWS, QueueLimits, RunQueue
 from tests.store.samples import a_run, a_thread, some_events
@@ -301,3 +304,32 @@ async def test_who_follows_a_run_gets_each_event_once_and_all_of_them_before_its
         False,
         False,
     )
+
+
+@pytest.mark.parametrize("number", [0, 40])
+@pytest.mark.parametrize(
+    ("sql", "values"),
+    [
+        (run_tables._INSERT_ALL_EVENTS, "'{a}'::text[], '{1}'::bigint[], '{1}'::bigint[], '{x}'::text[], 1"),
+        (postgres._FOLLOW, "'{a}'::text[], '{0}'::bigint[]"),
+    ],
+)
+async def test_the_events_of_some_runs_are_planned_without_a_look_at_all_runs(
+    postgres_store, sql, values, number
+):
+    numbers = count(1)
+    numbered = re.sub("%s", lambda _: f"${next(numbers)}", sql)
+    for place in range(number):
+        run_id = await submitted(postgres_store, f"t{place}")
+        await postgres_store.events.append([(run_id, some_events(1, 9))])
+
+    async def explain(connection) -> str:
+        await connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+        await connection.execute(f"PREPARE asked AS {numbered}")
+        plan = await (await connection.execute(f"EXPLAIN EXECUTE asked ({values})")).fetchall()
+        await connection.execute("DEALLOCATE asked")
+        return "\n".join(line for (line,) in plan)
+
+    plan = await postgres_store.database.repeat(explain)
+    assert "Index" in plan
+    assert "Seq Scan on" not in plan

@@ -50,11 +50,13 @@ SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE EXISTS (SELECT FROM dead) AND application_name IN (SELECT name FROM dead)
     AND datname = current_database() AND pid <> pg_backend_pid()
 """
-# One statement, so that all events of a run that has ended are in what is read with its status.
+# One statement, so that all events of a run that has ended are in what is read with its status. Each run is
+# looked up (LIMIT): a join would be planned as one with all of them.
 _FOLLOW = f"""
 SELECT asked.place, runs.{UNFINISHED}, page.first, page.body
     FROM unnest(%s::text[], %s::bigint[]) WITH ORDINALITY asked (run_id, after, place)
-    JOIN runs ON runs.run_id = asked.run_id LEFT JOIN LATERAL (
+    JOIN LATERAL (SELECT status FROM runs WHERE runs.run_id = asked.run_id LIMIT 1) runs ON true
+    LEFT JOIN LATERAL (
         SELECT first, last, body FROM events WHERE events.run_id = asked.run_id AND last > asked.after
         ORDER BY last LIMIT {FOLLOWED_ROWS}) page ON true
     ORDER BY asked.place, page.last

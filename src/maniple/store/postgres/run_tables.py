@@ -36,11 +36,12 @@ _INSERT_EVENTS = (
     "AND %(first)s = 1 + coalesce((SELECT max(last) FROM events WHERE run_id = %(run)s), 0) RETURNING 1"
 )
 # All or none, in one statement: with one that does not continue its run, each is looked at.
+# A join with `runs` would be planned as one with all of them, and look for the newest event of each.
 _INSERT_ALL_EVENTS = (
     "WITH given AS MATERIALIZED (SELECT given.* "
     "FROM unnest(%s::text[], %s::bigint[], %s::bigint[], %s::text[]) given (run_id, first, last, body) "
-    "JOIN runs USING (run_id) "
-    "WHERE first = 1 + coalesce((SELECT max(last) FROM events WHERE events.run_id = runs.run_id), 0)) "
+    "WHERE (SELECT true FROM runs WHERE runs.run_id = given.run_id) "
+    "AND first = 1 + coalesce((SELECT max(last) FROM events WHERE events.run_id = given.run_id), 0)) "
     "INSERT INTO events (run_id, first, last, body) SELECT run_id, first, last, body FROM given "
     "WHERE (SELECT count(*) FROM given) = %s RETURNING 1"
 )
