@@ -197,11 +197,13 @@ def test_files_of_an_earlier_version_become_rows_and_tokens_leave_the_disk(
 
 
 def test_a_login_of_an_earlier_version_stays_while_there_is_no_key(postgres_url: str, tmp_path: Path) -> None:
-    file = tmp_path / "data/mcp/logins/s.json"
-    file.parent.mkdir(parents=True)
-    file.write_text("earlier")
+    file, accepted = tmp_path / "data/mcp/logins/s.json", tmp_path / "data/mcp/accepted/s.json"
+    for one in (file, accepted):
+        one.parent.mkdir(parents=True)
+        one.write_text("earlier")
     with open_shared_state(settings_of(tmp_path, postgres_url, None)) as state:
         assert state.logins.names() == []
+        assert state.accepted_tools.read("s") == "earlier"
     assert file.exists()
 
 

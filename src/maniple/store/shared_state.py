@@ -26,12 +26,16 @@ class SharedState:
     """What calls have shown of model endpoints, in the text `CAPABILITIES`."""
 
     def copy_to(self, other: "SharedState", *, replace: bool = False) -> None:
-        """Copy the texts that `other` lacks, or with `replace` all. Blocks. Raises `StoreError`."""
-        for name in self.logins.names():
-            _copy(self.logins, other.logins, name, replace=replace)
+        """Copy the texts that `other` lacks, or with `replace` all. Blocks.
+
+        Raises `StoreError`, or `ConfigError` for logins without a key. Logins are last: where accepted tools
+        are missing, changed ones would be accepted as new.
+        """
         for name in self.accepted_tools.names():
             _copy(self.accepted_tools, other.accepted_tools, name, replace=replace)
         _copy(self.endpoints, other.endpoints, CAPABILITIES, replace=replace)
+        for name in self.logins.names():
+            _copy(self.logins, other.logins, name, replace=replace)
 
 
 @contextmanager
