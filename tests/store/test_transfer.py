@@ -1,15 +1,13 @@
 """`maniple db move`: a SQLite database is copied into PostgreSQL whole, or not at all."""
 
 import asyncio
+import os
 import signal
 import sqlite3
-import tarfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-import psycopg
 import pytest
 
 from maniple.config import Settings
@@ -22,20 +20,25 @@ from maniple.store.postgres.store import open_postgres
 from maniple.store.shared_state import open_state_rows
 from tests.cli.processes import MANIPLE, environment, maniple, start
 from tests.postgres import Cluster
-from tests.upgrade.make_data_folder import ARCHIVE
+from tests.store.moving import (
+    ignore,
+    list_tables,
+    make_full,
+    read_file,
+    read_postgres,
+    require_same,
+    require_same_files,
+    unpack_data,
+)
 
 pytestmark = pytest.mark.anyio
-DERIVED = {"run_texts", "run_words", "run_trigrams"}
-"""What the search reads, which a server makes again."""
 SETTINGS = {"store.backend": "MANIPLE_STORE__BACKEND=postgres", "store.url": "MANIPLE_STORE__URL="}
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """The database of an earlier version, whose runs wait, are queued, and were cut off."""
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(tmp_path, filter="data")
-    return tmp_path / "data" / "maniple.db"
+    """The database of an earlier version."""
+    return unpack_data(tmp_path)
 
 
 @pytest.fixture
@@ -46,72 +49,12 @@ def url(cluster: Cluster) -> Iterator[str]:
     cluster.drop(made)
 
 
-def ignore(table: str, done: int, total: int) -> None:
-    """Report nothing."""
-
-
-def read_file(file: Path, sql: str) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
-        return connection.execute(sql).fetchall()
-
-
-def read_postgres(url: str, sql: str) -> list[tuple[Any, ...]]:
-    with psycopg.connect(url, options="-c search_path=maniple") as connection:
-        return connection.execute(sql.encode()).fetchall()
-
-
-def fill(file: Path) -> None:
-    """Give each table of the newest schema that the folder has empty a row with unusual values."""
-    now = "1764400000.5"
-    with closing(sqlite3.connect(file)) as connection:
-        ((run,),) = connection.execute("SELECT run_id FROM runs ORDER BY position LIMIT 1").fetchall()
-        page = "'https://example.org/\u00e9\U0001f600', 'a\tb\\n\nc'"
-        for statement in (
-            f"INSERT INTO api_keys VALUES (1, 'k', 'n\\', 'd', {now}, NULL, '{{}}')",
-            f"INSERT INTO spent VALUES ('', {now}, NULL, 1, 2, 3, 9007199254740993, 0.1, 1e-9)",
-            f"INSERT INTO source_texts VALUES ('{run}', 's', 3, 'x' || char(0) || 'y')",
-            f"INSERT INTO sources VALUES ('{run}', 1, {page}, 't', 'web', {now}, 's', 1, '', '', '')",
-            f"INSERT INTO source_aliases VALUES (1, '{run}', 1, {page}, 0)",
-            f"INSERT INTO readings VALUES (1, '{run}', 1, '{run}', 's')",
-            f"INSERT INTO unread_pages VALUES (1, '{run}', {page}, 'r', {now})",
-            f"INSERT INTO findings VALUES (1, '{run}', 1, 's', 'q', 's', 0, 3, {now}, 0)",
-            f"INSERT INTO page_attempts VALUES (1, '{run}', 1, {page})",
-            "INSERT INTO schedules VALUES (1, 's', '', 'n', 'c', 'UTC', 'skip', 1, NULL, '', 0.5, 0, 1)",
-            f"INSERT INTO schedule_ticks VALUES ('s', {now}, '{run}', 'started', '')",
-            f"INSERT INTO webhooks VALUES (1, 'w', '', 'u', ',completed,', 's', {now}, '')",
-            "INSERT INTO webhook_deliveries (delivery_id, webhook_id, run_id, thread_id, status, at, "
-            f"next_at) VALUES ('d', 'w', 'r', 't', 'completed', {now}, {now})",
-            f"INSERT INTO batches VALUES (1, 'b', '', 'server', 'n', '{{}}', '{{}}', '{{}}', 1, 1, {now}, 1)",
-            "INSERT INTO batch_items VALUES ('b', 1, 'i', 'waiting', 0, '', '', 0, 0, 0, 0, 0)",
-        ):
-            connection.execute(statement)
-        connection.commit()
-
-
 async def test_each_row_of_each_table_is_copied_in_its_order(file: Path, url: str) -> None:
-    async with open_store(file, file.parent / "artifacts", server=False):
-        pass  # brings it to the newest schema
-    fill(file)
+    await make_full(file)
     rows = await move_to_postgres(file, url, ignore)
-    tables = [
-        name
-        for (name,) in read_file(file, "SELECT name FROM pragma_table_list WHERE schema = 'main' AND strict")
-    ]
-    tables += ["schedules", "schedule_ticks", "webhooks", "webhook_deliveries", "batches", "batch_items"]
-    for table in set(tables) - DERIVED:
-        names = [name for (name,) in read_file(file, f"SELECT name FROM pragma_table_info('{table}')")]
-        columns = ", ".join(name for name in names if name != "position")
-        order = "position" if "position" in names else columns
-        before = read_file(file, f"SELECT {columns} FROM {table} ORDER BY {order}")
-        after = read_postgres(url, f"SELECT {columns} FROM {table} ORDER BY {order}")
-        before = [
-            tuple(one.replace("\0", "\ufffd") if isinstance(one, str) else one for one in row)
-            for row in before
-        ]
-        assert sorted(after, key=repr) == sorted(before, key=repr) if order == columns else after == before, (
-            table
-        )
-        assert len(after) == rows[table] > 0, table
+    require_same(file, url)
+    for table in list_tables(file):
+        assert read_file(file, f"SELECT count(*) FROM {table}") == [(rows[table],)]
 
 
 async def test_each_checkpoint_and_its_writes_read_as_before(file: Path, url: str) -> None:
@@ -204,29 +147,13 @@ def test_the_folders_of_a_file_elsewhere_are_named(tmp_path: Path) -> None:
 
 
 async def test_a_database_that_moved_there_and_back_is_the_same(file: Path, url: str) -> None:
-    async with open_store(file, file.parent / "artifacts", server=False):
-        pass
-    fill(file)
+    await make_full(file)
     await move_to_postgres(file, url, ignore)
     back = file.with_name("back.db")
-    rows = await move_to_sqlite(url, back, ignore)
-    query = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'"
-    tables = {
-        name for (name,) in read_file(file, query) if not name.startswith(("sqlite_", "run_t", "run_w"))
-    }
-    assert tables - {"checkpoints"} == rows.keys() - {"checkpoints"}
-    for table in sorted(tables - {"checkpoints"}):
-        names = [name for (name,) in read_file(file, f"SELECT name FROM pragma_table_info('{table}')")]
-        order = "position" if "position" in names else ", ".join(names)
-        columns = ", ".join(name for name in names if name != "position")
-        sql = f"SELECT {columns} FROM {table} ORDER BY {order}"
-        before = [
-            tuple(one.replace("\0", "\ufffd") if isinstance(one, str) else one for one in row)
-            for row in read_file(file, sql)
-        ]
-        assert read_file(back, sql) == before, table
+    rows = await move_to_sqlite(url, back, ignore, lambda: None)
+    assert list_tables(file) <= rows.keys()
+    require_same_files(file, back)
     keys = "SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints ORDER BY rowid"
-    assert read_file(back, keys) == read_file(file, keys) != []
     async with (
         open_store(file, file.parent / "artifacts", server=False) as old,
         open_store(back, file.parent / "artifacts", server=False) as new,
@@ -241,11 +168,11 @@ async def test_a_database_that_moved_there_and_back_is_the_same(file: Path, url:
 async def test_a_way_back_needs_a_new_file_and_a_database_that_nobody_has_open(file: Path, url: str) -> None:
     await move_to_postgres(file, url, ignore)
     with pytest.raises(StoreError, match="exists"):
-        await move_to_sqlite(url, file, ignore)
+        await move_to_sqlite(url, file, ignore, lambda: None)
     back = file.with_name("back.db")
     async with open_postgres(url, ArtifactFiles(file.parent / "artifacts"), server=False):
         with pytest.raises(StoreBusy):
-            await move_to_sqlite(url, back, ignore)
+            await move_to_sqlite(url, back, ignore, lambda: None)
     assert not back.exists()
 
 
@@ -274,3 +201,29 @@ async def test_a_way_back_that_is_killed_leaves_nothing_and_the_next_one_moves_a
     assert [one.name for one in folder.glob("back.db*")] == ["back.db"]
     assert read_file(back, "SELECT count(*) FROM runs") == read_postgres(url, "SELECT count(*) FROM runs")
     assert [one.read_text() for one in folder.rglob("accepted/s.json")] == ["accepted there"]
+
+
+async def test_a_way_back_that_was_killed_between_two_names_is_ended_by_the_next_one(
+    file: Path, url: str
+) -> None:
+    await move_to_postgres(file, url, ignore)
+    back = file.with_name("back.db")
+    rows = await move_to_sqlite(url, back, ignore, lambda: None)
+    os.link(back, file.with_name("back.db.moving"))
+    assert await move_to_sqlite(url, back, ignore, lambda: None) == rows
+    assert [one.name for one in file.parent.glob("back.db*")] == ["back.db"]
+    async with open_store(back, file.parent / "artifacts", server=True) as store:
+        assert await store.check() == []
+
+
+async def test_a_way_back_gives_the_file_its_name_after_all_else_is_copied(file: Path, url: str) -> None:
+    await move_to_postgres(file, url, ignore)
+    back = file.with_name("back.db")
+
+    def fail() -> None:
+        assert not back.exists()
+        raise StoreError("The logins cannot be read.")
+
+    with pytest.raises(StoreError, match="logins"):
+        await move_to_sqlite(url, back, ignore, fail)
+    assert not back.exists()

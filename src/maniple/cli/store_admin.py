@@ -385,28 +385,39 @@ async def _move(settings: "Settings", to: str) -> int:
 
 async def _move_back(settings: "Settings", file: Path) -> int:
     from maniple.cli.text import clean
-    from maniple.errors import ConfigError, StoreError
     from maniple.store.configured import describe_database, move_to_sqlite
-    from maniple.store.shared_state import open_state_rows, state_files
     from maniple.text import counted
 
-    def copy_shared() -> None:
-        with open_state_rows(settings) as rows:
-            rows.copy_to(state_files(settings), replace=True)
-
+    obstacles: list[str] = []
     file = await asyncio.to_thread(file.resolve)
-    counts = await move_to_sqlite(settings.store.database_url, file, _MoveProgress())
+    counts = await move_to_sqlite(
+        settings.store.database_url,
+        file,
+        _MoveProgress(),
+        lambda: obstacles.extend(_copy_shared_state(settings)),
+    )
     total = counted(sum(counts.values()), "row")
     print(clean(f"Copied {total} of {describe_database(settings)} to {file}, each table whole. Now set:"))
     print(clean(f"  MANIPLE_STORE__BACKEND=sqlite\n  MANIPLE_STORE__PATH={file}"))
     print("Do not serve the database again: its runs would be done twice.")
-    try:
-        await asyncio.to_thread(copy_shared)
-    except (ConfigError, StoreError) as error:
-        print(clean(f"Not moved: logins at MCP servers, or tools accepted there. {error}"))
+    if obstacles:
+        print(clean(f"Not moved: logins at MCP servers, or tools accepted there. {obstacles[0]}"))
         return 1
     print(clean(f"Logins at MCP servers and accepted tools are in {settings.data_dir / 'mcp'}."))
     return 0
+
+
+def _copy_shared_state(settings: "Settings") -> list[str]:
+    """Copy logins, accepted tools and what models can do to files; return why some were not, if so."""
+    from maniple.errors import ConfigError, StoreError
+    from maniple.store.shared_state import open_state_rows, state_files
+
+    try:
+        with open_state_rows(settings) as rows:
+            rows.copy_to(state_files(settings), replace=True)
+    except (ConfigError, StoreError) as error:
+        return [str(error)]
+    return []
 
 
 class _MoveProgress:

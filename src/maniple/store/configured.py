@@ -159,15 +159,18 @@ async def move_to_postgres(
         return await transfer(file, store.process, url, report)
 
 
-async def move_to_sqlite(url: str, file: Path, report: Callable[[str, int, int], None]) -> Mapping[str, int]:
+async def move_to_sqlite(
+    url: str, file: Path, report: Callable[[str, int, int], None], copy_beside: Callable[[], None]
+) -> Mapping[str, int]:
     """Copy the PostgreSQL database `url` into the new SQLite file `file`; return the rows of each table.
 
     The contents of artifacts stay where they are. Takes a `report` and raises as `move_to_postgres` does.
+    `copy_beside` copies, in a thread, what is not in tables; the file appears when all is copied.
     """
     require_postgres_driver()
     from maniple.store.postgres.transfer_back import transfer_back
 
-    return await transfer_back(url, await asyncio.to_thread(file.resolve), report)
+    return await transfer_back(url, await asyncio.to_thread(file.resolve), report, copy_beside)
 
 
 async def require_postgres(settings: Settings) -> None:

@@ -79,8 +79,9 @@ async def _copy_all(
     for copy in copies:
         if (await fetch_all(target, f"SELECT EXISTS (SELECT FROM {copy.table})"))[0][0]:
             raise StoreError(
-                f"The database has data already, in the table {copy.table}. If an earlier move has ended "
-                "there, use it; otherwise name an empty database. Nothing was moved."
+                f"The database has data already, in the table {copy.table}. A move copies all or nothing: "
+                "if an earlier one went there, it has ended, and maniple db check with store.backend: "
+                "postgres reads what it has copied. Otherwise name an empty database. Nothing was moved."
             )
     for copy in copies:
         counts[copy.table] = await _copy(source, target, copy, report)

@@ -7,7 +7,7 @@ full-text search are left out: a server makes them again.
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -37,17 +37,23 @@ _VALUES = (
 )
 
 
-async def transfer_back(url: str, file: Path, report: Report) -> Mapping[str, int]:
+async def transfer_back(
+    url: str, file: Path, report: Report, copy_beside: Callable[[], None]
+) -> Mapping[str, int]:
     """Copy the database of `url` into the new file `file`; return how many rows each table has.
 
+    `copy_beside` copies, in a thread, what is not in tables: the file appears after it, as the last thing.
     Nobody can write to the database meanwhile. Raises `StoreInUse` while a process has it open, and a
     `StoreError` also for a file that exists; then there is no new file. The draft of a copy that was killed
-    is replaced by the next one.
+    is replaced by the next one, or is named by it if it was whole.
     """
+    draft = file.with_name(f"{file.name}{_DRAFT_SUFFIX}")
+    with translate_errors(file):
+        if (moved := await run_in_thread(lambda: _end_naming(draft, file))) is not None:
+            return moved
     if await run_in_thread(lambda: os.path.lexists(file)):
         raise StoreError(f"{file} exists. Name a file that does not exist. Nothing was moved.")
     await require_version(url, len(load_migrations()))
-    draft = file.with_name(f"{file.name}{_DRAFT_SUFFIX}")
     with translate_errors(draft):
         await run_in_thread(lambda: _create_draft(draft))
         async with aiosqlite.connect(draft) as saved:
@@ -58,10 +64,24 @@ async def transfer_back(url: str, file: Path, report: Report) -> Mapping[str, in
                 await _lock(source, copies)
                 counts = {copy.table: await _copy(source, target, copy, report) for copy in copies}
                 await run_in_thread(lambda: _finish(target))
+        await run_in_thread(copy_beside)
         # A link fails where a file has appeared meanwhile, which a renaming would replace.
         await run_in_thread(lambda: os.link(draft, file))
         await run_in_thread(lambda: _delete(draft))
     return counts
+
+
+def _end_naming(draft: Path, file: Path) -> Mapping[str, int] | None:
+    """Delete the draft of a copy that was killed when the file had its name too; return the file's rows.
+
+    Returns None if no copy has ended so.
+    """
+    if not (os.path.lexists(draft) and os.path.lexists(file) and draft.samefile(file)):
+        return None
+    _delete(draft)
+    with closing(connect(file, query_only=True)) as moved:
+        count = "SELECT count(*) FROM"
+        return {one.table: moved.execute(f"{count} {one.table}").fetchone()[0] for one in _plan(moved)}
 
 
 def _create_draft(draft: Path) -> None:
