@@ -9,14 +9,11 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import httpx
 import psycopg
 import pytest
 
-from tests.openai_server import serving
-from tests.runs.killing import open_site, together
-from tests.runs.test_postgres_outages import Stream
-from tests.runs.workers import CALLS, REFUSED, begin, cluster_of, connected, script, until
+from tests.runs.followed_runs import followed_runs
+from tests.runs.workers import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(300)]
 RUNS, WORKERS = 6, 2
@@ -85,41 +82,20 @@ async def wait_and_go_on(url: str, tmp_path: Path, refusing, code: str) -> None:
 
     On a full disk small rows, such as a beat, may still find room.
     """
-    async with open_site() as site:
-        with serving(script(site.url, delay_seconds=0.1)) as model:
-            options = {"count": WORKERS, "MANIPLE_SERVER__PING_SECONDS": "0.3"}
-            async with cluster_of(url, model.base_url, tmp_path, **options) as (api, working):
-                async with httpx.AsyncClient(base_url=api, trust_env=False, timeout=200) as client:
-                    run_ids = await together(begin(client, f"r{number}") for number in range(RUNS))
-                    streams = [Stream() for _ in run_ids]
-                    following = [
-                        asyncio.create_task(one.read(client, run_id))
-                        for one, run_id in zip(streams, run_ids, strict=True)
-                    ]
-                    await site.visited(2 * RUNS)
-                    async with refusing:
+    async with followed_runs(url, tmp_path, runs=RUNS, workers=WORKERS) as it:
 
-                        async def is_told() -> bool:
-                            stored = (await client.get("/readyz")).json()["store"]
-                            said = all(one.says_that_it_waits for one in streams)
-                            return not code or (said and stored.get("code") == code)
+        async def is_told() -> bool:
+            stored = (await it.client.get("/readyz")).json()["store"]
+            return not code or (await it.all_say_that_they_wait() and stored.get("code") == code)
 
-                        await until(is_told)
-                        await asyncio.sleep(SETTLES_SECONDS)  # what is under way ends
-                        visits = site.hits.total()
-                        await asyncio.sleep(REFUSES_SECONDS)  # the outage itself
-                        done = [one for one in following if one.done()]
-                        assert site.hits.total() == visits, "runs went on without a store"
-                        assert not done
-                    statuses = {await one for one in following}
-                    records = [(await client.get(f"/api/runs/{one}")).json() for one in run_ids]
-                assert [one.process.returncode for one in working.running] == [None] * WORKERS
-    async with connected(url) as fetch:
-        (refused,) = await fetch(REFUSED)
-    assert statuses == {"completed"}
-    assert {(one["status"], one["waiting_for"]) for one in records} == {("completed", None)}
-    assert (len(site.hits), site.hits.total()) == (RUNS * CALLS, RUNS * CALLS), "a call was made again"
-    assert refused == (0, 0), "a run was taken over, or a write was refused"
+        async with refusing:
+            await until(is_told)
+            await asyncio.sleep(SETTLES_SECONDS)  # what is under way ends
+            visits = it.site.hits.total()
+            await asyncio.sleep(REFUSES_SECONDS)  # the outage itself
+            assert it.site.hits.total() == visits, "runs went on without a store"
+            assert not [one for one in it.following if one.done()]
+        await it.require_completed()
 
 
 async def test_runs_wait_for_a_server_that_is_read_only(cluster, postgres_url, tmp_path):
