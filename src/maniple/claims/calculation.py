@@ -211,6 +211,9 @@ class _Target:
         self._directions = find_directions(text, figure)
         self._is_change = any(self._directions) and figure.kind == "percent"
         self._own_texts = frozenset(one.text for one in context.figures)
+        known = (found for index in context.cited for found, _ in index.find_figure(figure))
+        self._same_texts = frozenset(one.text for one in known)
+        """The figures of the sources that agree with it already: a sum with one of them explains nothing."""
         self._has_average = _AVERAGE.search(text) is not None
         self._is_period = _YEAR_WORDS.match(text, figure.end) is not None
         self.unit = figure.unit
@@ -254,8 +257,10 @@ class _Target:
         )
 
     def _has_form(self, result: CalculatedValue) -> bool:
-        """Whether a mean is announced, a base has its percentage, and a change goes in its direction."""
+        """Whether a mean is announced, a base has its percentage, a change its direction, a sum two parts."""
         if result.form == "mean" and not self._has_average:
+            return False
+        if result.is_sum and not self._same_texts.isdisjoint(result.operation):
             return False
         if result.form == "base" and result.operation[-2] not in self._own_texts:
             return False

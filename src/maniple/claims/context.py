@@ -47,6 +47,8 @@ class ClaimContext:
     dates: tuple[DateMention, ...]
     cited: Sequence[SourceIndex]
     others: Sequence[SourceIndex]
+    language: str = ""
+    """An ISO 639 code; "" if it is not known."""
     nearby: tuple[FigureMention, ...] = ()
     earlier: tuple[FigureMention, ...] = ()
     """Figures of the blocks of the report before this one, the last ones first."""
@@ -72,7 +74,7 @@ class ClaimContext:
         # Months and units are compared with the dates and figures, not as words.
         read = [*dates, *(one[-1] for one in outside)]
         terms = find_terms(f"{claim.row} {claim.column} {blank_spans(claim.text, read)}")
-        return cls(claim, terms, find_label_terms(words), outside, dates, cited, others)
+        return cls(claim, terms, find_label_terms(words), outside, dates, cited, others, language)
 
     @property
     def figures(self) -> tuple[FigureMention, ...]:

@@ -51,6 +51,8 @@ _NUMBER = re.compile(
     r"|(?<![第\d十百千万几数])(?P<chinese>[一二两兩三四五六七八九十][〇零一二两兩三四五六七八九十百千]{0,10}(?:点[〇零一二三四五六七八九]{1,6})?))"
 )
 _DIGIT = re.compile(r"\d")
+_BEFORE_SIGN = " \t\n(|[:=\u00a0（：为為是は"
+"""What a minus sign stands behind; a hyphen behind anything else joins words or ends a range."""
 _COMPOUND = re.compile(rf"(\d[\d,]*)([千천])?({_SCALES})?")
 _CURRENCY = re.compile(
     r"(?:(?:US|AU|CA|NZ|HK|NT|MX|[ACSR])?[$＄]|[€£￡¥￥₹₩₽₺₪₫₴฿₦]"
@@ -364,7 +366,7 @@ def _is_negative(text: str, start: int) -> bool:
     if text[start - 1 : start] != "-" or start < 1:
         return False
     before = text[start - 2 : start - 1] if start > 1 else ""
-    return not before or before in " \t\n(|[:=\u00a0"
+    return not before or before in _BEFORE_SIGN
 
 
 def _classify(text: str, figure: FigureMention, digits: tuple[int, int], language: str) -> FigureMention:

@@ -35,6 +35,7 @@ from maniple.claims.misplaced import (
 from maniple.claims.passages import IndexedPassage
 from maniple.claims.printed import find_misread, find_other_line, find_printed_figure
 from maniple.claims.quantities import FigureMention, agree, shift_to_bare
+from maniple.claims.signs import find_other_sign, find_other_statistic
 from maniple.claims.source_index import SourceIndex
 from maniple.claims.typical_errors import (
     find_confused_percentage,
@@ -179,7 +180,11 @@ class ItemJudge:
         objection: Verdict | None = None
         for index in self.context.cited:
             for hit in choose_best(self.context, index.find_figure(figure)[:MAX_HITS], index):
-                found = find_misplacement(self.context, figure, hit, index)
+                found = (
+                    find_misplacement(self.context, figure, hit, index)
+                    or find_other_sign(self.context, figure, hit, index)
+                    or find_other_statistic(self.context, figure, hit, index)
+                )
                 if found is None and figure.unit and not hit[0].unit:
                     found = find_other_unit(self.context, figure, index, least=RIVAL_COVERAGE)
                 if found is None:
@@ -216,7 +221,9 @@ class ItemJudge:
         """Return the support of a figure by what a program printed, or the objection to all its rows."""
         objection: Verdict | None = None
         for hit in choose_best(self.context, self.results.find_figure(figure)[:MAX_HITS], self.results):
-            found = find_other_line(self.context, figure, hit, self.results)
+            found = find_other_line(self.context, figure, hit, self.results) or find_other_sign(
+                self.context, figure, hit, self.results
+            )
             if found is None:
                 return report_support(figure.text, hit[1])
             objection = objection or found
