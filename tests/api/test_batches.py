@@ -21,6 +21,10 @@ async def test_a_batch_is_done_and_its_results_are_read(it):
     assert len(lines) == 2 and '"answer": ' in lines[0]
     table = (await it.client.get(f"{path}/results?form=csv")).text
     assert [row["input"] for row in csv.DictReader(io.StringIO(table))] == ["1+3=?", "2+3=?"]
+    rest = (await it.client.get(f"{path}/results?after=1&limit=5")).text.splitlines()
+    assert rest == lines[1:]
+    assert len((await it.client.get(f"{path}/results?limit=1")).text.splitlines()) == 1
+    assert (await it.client.get(f"{path}/results?limit=0")).status_code == 422
     assert (await it.client.post(f"{path}/cancel")).status_code == 200
     assert (await it.client.post(f"{path}/retry")).json()["counts"] == {"accepted": 2}
     assert (await it.client.delete(path)).status_code == 204

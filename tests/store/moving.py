@@ -136,7 +136,7 @@ def fill(file: Path) -> None:
             "INSERT INTO webhook_deliveries (delivery_id, webhook_id, run_id, thread_id, status, at, "
             f"next_at) VALUES ('d', 'w', 'r', 't', 'completed', {now}, {now})",
             f"INSERT INTO batches VALUES (1, 'b', '', 'server', 'n', '{{}}', '{{}}', '{{}}', 1, 1, {now}, 1)",
-            "INSERT INTO batch_items VALUES ('b', 1, 'i', 'waiting', 0, '', '', 0, 0, 0, 0, 0)",
+            "INSERT INTO batch_items VALUES ('b', 1, 'i', 'waiting', 0, '', '', 7, 0, 0, 0.1, 0)",
         ):
             connection.execute(statement)
         connection.commit()

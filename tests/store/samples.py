@@ -38,8 +38,8 @@ def some_events(first: int, last: int) -> list[EventRecord]:
 
 
 WITHOUT_BRANCHES = (
-    "DROP TRIGGER report_run; DROP TABLE batch_items; DROP TABLE batches; DROP TABLE webhook_deliveries;"
-    "DROP TABLE webhooks; DROP TABLE schedule_ticks; DROP TABLE schedules;"
+    "DROP TRIGGER report_run; DROP TABLE batch_totals; DROP TABLE batch_items; DROP TABLE batches;"
+    "DROP TABLE webhook_deliveries; DROP TABLE webhooks; DROP TABLE schedule_ticks; DROP TABLE schedules;"
     "DROP TABLE run_words; DROP TABLE run_trigrams; DROP TABLE run_texts;"
     "DROP INDEX threads_of_root; DROP INDEX conversations_of_owner;"
     "ALTER TABLE threads DROP COLUMN parent_id; ALTER TABLE threads DROP COLUMN branched_run;"

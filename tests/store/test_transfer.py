@@ -153,6 +153,8 @@ async def test_a_database_that_moved_there_and_back_is_the_same(file: Path, url:
     rows = await move_to_sqlite(url, back, ignore, lambda: None)
     assert list_tables(file) <= rows.keys()
     require_same_files(file, back)
+    made = "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"
+    assert {*read_file(back, made)} == {*read_file(file, made)}
     keys = "SELECT thread_id, checkpoint_ns, checkpoint_id FROM checkpoints ORDER BY rowid"
     async with (
         open_store(file, file.parent / "artifacts", server=False) as old,

@@ -6,20 +6,28 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
+from maniple.batches.tasks import MAX_ITEMS
 from maniple.report_files import read_answer
 from maniple.store import Batch, BatchItem, Store
 
 CSV_COLUMNS = ("number", "state", "input", "answer", "reason", "run_id", "attempt", "tokens", "cost")
+_PAGE_ITEMS = 100
+"""An item may have 100,000 characters."""
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
-async def read_results(store: Store, batch: Batch) -> AsyncIterator[dict[str, Any]]:
-    """Yield the result of each item by its number; `answer` is empty unless it was given."""
-    after = 0
-    while items := await store.batches.list_items(batch.batch_id, after=after):
+async def read_results(
+    store: Store, batch: Batch, after: int = 0, limit: int = MAX_ITEMS
+) -> AsyncIterator[dict[str, Any]]:
+    """Yield the results of the items after number `after`, at most `limit`, in their order.
+
+    `answer` is empty unless it was given. One page of items is in memory at a time.
+    """
+    left = limit
+    while items := await store.batches.list_items(batch.batch_id, after=after, limit=min(_PAGE_ITEMS, left)):
         for item in items:
             yield await _read_result(store, item)
-        after = items[-1].number
+        after, left = items[-1].number, left - len(items)
 
 
 async def _read_result(store: Store, item: BatchItem) -> dict[str, Any]:

@@ -169,9 +169,10 @@ class SqlBatches:
 
     async def list_started(self, batch_id: str, limit: int = 500) -> Sequence[tuple[BatchItem, str | None]]:
         items = ", ".join(f"item.{name}" for name in _ITEM_COLUMNS)
+        # Each number is above 0; without that condition SQLite would read all items of the batch.
         sql = (
             f"SELECT {items}, runs.status FROM batch_items item LEFT JOIN runs ON runs.run_id = item.run_id "
-            "WHERE batch_id = ? AND item.state = 'started' ORDER BY number LIMIT ?"
+            "WHERE batch_id = ? AND item.state = 'started' AND number > 0 ORDER BY number LIMIT ?"
         )
         rows = await self._database.fetch(sql, (batch_id, limit))
         return [(BatchItem(*row[:-1]), row[-1]) for row in rows]
@@ -187,13 +188,13 @@ class SqlBatches:
         await self._database.execute(sql, (after, column_value(reason), batch_id, before))
 
     async def total(self, batch_id: str) -> BatchTotals:
-        sums = ", ".join(f"sum({name})" for name in _AMOUNTS)
-        sql = f"SELECT state, count(*), {sums} FROM batch_items WHERE batch_id = ? GROUP BY state"
+        sql = f"SELECT state, items, {', '.join(_AMOUNTS)} FROM batch_totals WHERE batch_id = ?"
         rows = await self._database.fetch(sql, (batch_id,))
         columns = list(zip(*(row[2:] for row in rows), strict=True)) or [()] * len(_AMOUNTS)
         tokens, models, tools = (int(sum(one)) for one in columns[:3])
         seconds, cost = (float(sum(one)) for one in columns[3:])
-        return BatchTotals({row[0]: row[1] for row in rows}, tokens, models, tools, seconds, cost)
+        counts = {row[0]: row[1] for row in rows if row[1]}
+        return BatchTotals(counts, tokens, models, tools, seconds, cost)
 
 
 def _make_batch(*row: Any) -> Batch:

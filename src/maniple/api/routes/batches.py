@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from typing import Annotated, Literal
+from collections.abc import AsyncIterator, Mapping
+from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query, Response
 from fastapi.responses import StreamingResponse
@@ -27,6 +27,9 @@ MAX_ATTEMPTS = 10
 router = keyed_router("batches")
 _BatchPath = Annotated[str, Path(max_length=100, description="The batch")]
 _Form = Annotated[Literal["jsonl", "csv"], Query(description="The format of the results")]
+
+_After = Annotated[int, Query(ge=0, description="Only the items after this number")]
+_Limit = Annotated[int, Query(ge=1, le=MAX_ITEMS, description="Most items to return")]
 
 
 class BatchCreate(BaseModel):
@@ -115,7 +118,12 @@ async def read_batch(batch_id: _BatchPath, service: ServiceOf, caller: CallerOf)
     },
 )
 async def read_batch_results(
-    batch_id: _BatchPath, service: ServiceOf, caller: CallerOf, form: _Form = "jsonl"
+    batch_id: _BatchPath,
+    service: ServiceOf,
+    caller: CallerOf,
+    form: _Form = "jsonl",
+    after: _After = 0,
+    limit: _Limit = MAX_ITEMS,
 ) -> StreamingResponse:
     """The items by their numbers with their answers, also while the batch works."""
     batch = await _find(service, batch_id, caller.owner)
@@ -124,7 +132,8 @@ async def read_batch_results(
         "content-disposition": f'attachment; filename="batch.{form}"',
         "x-content-type-options": "nosniff",
     }
-    return StreamingResponse(_lines(service, batch, form), media_type=media_type, headers=headers)
+    results = read_results(service.store, batch, after, limit)
+    return StreamingResponse(_lines(results, form), media_type=media_type, headers=headers)
 
 
 @router.post("/api/batches/{batch_id}/cancel", summary="Cancel a batch", responses=error_responses(404))
@@ -158,10 +167,10 @@ async def delete_batch(batch_id: _BatchPath, service: ServiceOf, caller: CallerO
         raise NotFound("The batch does not exist.")
 
 
-async def _lines(service: Service, batch: Batch, form: str) -> AsyncIterator[str]:
+async def _lines(results: AsyncIterator[Mapping[str, Any]], form: str) -> AsyncIterator[str]:
     if form == "csv":
         yield write_csv(None)
-    async for result in read_results(service.store, batch):
+    async for result in results:
         yield write_csv(result) if form == "csv" else write_json_line(result)
 
 

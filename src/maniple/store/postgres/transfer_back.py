@@ -59,11 +59,11 @@ async def transfer_back(
         async with aiosqlite.connect(draft) as saved:
             await AsyncSqliteSaver(saved).setup()
         with closing(await run_in_thread(lambda: _open_draft(draft))) as target:
-            copies = await run_in_thread(lambda: _plan(target))
+            copies, triggers = await run_in_thread(lambda: (_plan(target), _drop_triggers(target)))
             async with connected(url) as source, source.transaction():
                 await _lock(source, copies)
                 counts = {copy.table: await _copy(source, target, copy, report) for copy in copies}
-                await run_in_thread(lambda: _finish(target))
+                await run_in_thread(lambda: _finish(target, triggers))
         await run_in_thread(copy_beside)
         # A link fails where a file has appeared meanwhile, which a renaming would replace.
         await run_in_thread(lambda: os.link(draft, file))
@@ -161,11 +161,21 @@ async def _copy(source: AsyncConnection, target: sqlite3.Connection, copy: Table
     return done
 
 
-def _finish(target: sqlite3.Connection) -> None:
+def _drop_triggers(target: sqlite3.Connection) -> list[str]:
+    """Drop the triggers, which are for what happens, and this has happened; return what makes them again."""
+    rows = target.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+    for name, _ in rows:
+        target.execute(f"DROP TRIGGER {name}")
+    return [sql for _, sql in rows]
+
+
+def _finish(target: sqlite3.Connection, triggers: Sequence[str]) -> None:
     if orphans := target.execute("PRAGMA foreign_key_check").fetchall():
         raise StoreError(
             f"{len(orphans)} rows refer to missing ones, one in {orphans[0][0]}. Nothing was moved."
         )
+    for sql in triggers:
+        target.execute(sql)
     target.execute("COMMIT")
     target.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
