@@ -140,18 +140,106 @@ async def test_a_run_in_the_background_and_one_without_a_thread_have_answers(
     assert len(alone["messages"]) == 2
 
 
-async def test_a_conversation_goes_on_and_each_run_is_a_state(client: LangGraphClient, model: OpenAIServer):
+async def test_a_conversation_goes_on_and_its_questions_and_runs_are_states(
+    client: LangGraphClient, model: OpenAIServer
+):
     model.reset(TALK)
     thread = str(uuid4())
     for text in ("Hi", "And now?"):
         await client.runs.wait(thread, "maniple", input=asking(text), if_not_exists="create")
-    newest, first = await client.threads.get_history(thread)
-    assert [one["type"] for one in newest["values"]["messages"]] == ["human", "ai", "human", "ai"]
-    assert newest["parent_checkpoint"]["checkpoint_id"] == first["checkpoint"]["checkpoint_id"]
-    assert first["values"]["messages"] == newest["values"]["messages"][:2]
-    assert await client.threads.get_state(thread, checkpoint_id=first["checkpoint"]["checkpoint_id"]) == first
-    assert await client.threads.get_state(thread, checkpoint=first["checkpoint"]) == first
-    assert await client.threads.get_history(thread, before=newest["checkpoint"]) == [first]
+    states = await client.threads.get_history(thread)
+    newest, question, first, _, start = states
+    said = [[one["type"] for one in state["values"].get("messages", ())] for state in states]
+    assert said == [["human", "ai", "human", "ai"][:length] for length in (4, 3, 2, 1, 0)]
+    assert [one["metadata"]["step"] for one in states] == [3, 2, 1, 0, -1]
+    ids = [one["checkpoint"]["checkpoint_id"] for one in states]
+    parents = [(one["parent_checkpoint"] or {}).get("checkpoint_id") for one in states]
+    assert parents == [*ids[1:], None]
+    assert (list(question["next"]), list(first["next"]), list(start["next"])) == (["team"], [], [])
+    for state in states:
+        assert (
+            await client.threads.get_state(thread, checkpoint_id=state["checkpoint"]["checkpoint_id"])
+            == state
+        )
+        assert await client.threads.get_state(thread, checkpoint=state["checkpoint"]) == state
+    assert await client.threads.get_history(thread, before=newest["checkpoint"]) == states[1:]
+    assert await client.threads.get_history(thread, checkpoint=first["checkpoint"]) == states[2:]
+
+
+def told(values: Any) -> list[str]:
+    return [one["content"] for one in values["messages"]]
+
+
+async def test_an_earlier_question_is_asked_again_on_a_branch_of_which_the_thread_has_the_states(
+    client: LangGraphClient, model: OpenAIServer
+):
+    model.reset({"coordinator": [reply(f"Answer {number}.") for number in range(1, 9)]})
+    thread = await new_thread(client)
+    for text in ("One?", "Two?"):
+        await client.runs.wait(thread, "maniple", input=asking(text))
+    newest, question, first, first_question, start = await client.threads.get_history(thread)
+    begun = ["One?", "Answer 1."]
+
+    async def go(state: Any, **options: Any) -> Any:
+        return await client.runs.wait(thread, "maniple", checkpoint=state["checkpoint"], **options)
+
+    assert told(await go(question)) == [*begun, "Two?", "Answer 3."]
+    assert told(await go(first, input=asking("Third?"))) == [*begun, "Third?", "Answer 4."]
+    assert told(await go(start, input=asking("Other?"))) == ["Other?", "Answer 5."]
+    assert told(await go(first_question)) == ["One?", "Answer 6."]
+    states = await client.threads.get_history(thread, limit=100)
+    assert len(states) == 5 + 2 * 2 + 2  # a question that is asked again is no new one
+    children = [one["parent_checkpoint"] == first["checkpoint"] for one in states]
+    assert sum(children) == 2
+    third = next(one for one in states if told(one["values"])[2:] == ["Third?", "Answer 4."])
+    assert told(await go(third, input=asking("More?"))) == [
+        *begun,
+        "Third?",
+        "Answer 4.",
+        "More?",
+        "Answer 7.",
+    ]
+    # The thread itself goes on as it was.
+    assert told((await client.threads.get_state(thread))["values"]) == told(newest["values"])
+    assert told(await go(newest, input=asking("On?")))[2:] == ["Two?", "Answer 2.", "On?", "Answer 8."]
+
+
+async def test_the_stream_of_a_branch_is_joined_under_the_name_of_its_thread(
+    client: LangGraphClient, model: OpenAIServer
+):
+    model.reset({"coordinator": [reply("Hello."), reply("Good day.")]})
+    thread = await new_thread(client)
+    await client.runs.wait(thread, "maniple", input=asking("Hi"))
+    [_, question, _] = await client.threads.get_history(thread)
+    parts = await streamed(client, thread, input=None, checkpoint=question["checkpoint"])
+    assert told(data(parts, "values")[-1]) == ["Hi", "Good day."]
+    joined = client.runs.join_stream(thread, parts[0].data["run_id"], stream_mode=MODES)
+    assert data([part async for part in joined], "values") == data(parts, "values")
+
+
+@pytest.mark.parametrize(
+    ("place", "options"),
+    [
+        (0, {"input": None}),
+        (1, {"input": asking("More?")}),
+        (2, {"input": None}),
+        (2, {"input": asking([{"type": "image", "base64": PICTURE, "mime_type": "image/png"}])}),
+        (2, {"input": {"messages": [*asking("A")["messages"], *asking("B")["messages"]]}}),
+        (1, {"command": {"resume": "yes"}}),
+    ],
+)
+async def test_what_cannot_be_done_from_an_earlier_state_is_refused(
+    client: LangGraphClient, model: OpenAIServer, place: int, options: Any
+):
+    model.reset(TALK)
+    thread = await new_thread(client)
+    for text in ("Hi", "And now?"):
+        await client.runs.wait(thread, "maniple", input=asking(text))
+    states = await client.threads.get_history(thread)
+    with pytest.raises(APIStatusError) as refused:
+        await client.runs.create(thread, "maniple", checkpoint=states[place]["checkpoint"], **options)
+    assert refused.value.response.json()["code"] == ("unsupported" if place else "nothing_to_retry")
+    assert len(await client.runs.list(thread)) == 2
 
 
 async def test_the_same_message_is_not_asked_twice(client: LangGraphClient, model: OpenAIServer):

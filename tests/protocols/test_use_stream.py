@@ -273,3 +273,31 @@ def test_a_question_that_is_marked_as_resolved_ends_its_run(
     expect(history_chat.page.get_by_role("alert")).to_have_count(0)
     [run] = httpx.get(f"{server.url}/threads/{history_chat.thread_id}/runs").json()
     assert httpx.get(f"{server.url}/api/runs/{run['run_id']}").json()["status"] == "cancelled"
+
+
+@pytest.mark.slow
+def test_a_question_is_edited_and_its_answer_made_again_with_the_older_ones_beside_it(
+    history_chat: Chat, model: OpenAIServer
+) -> None:
+    model.reset({"coordinator": [reply(f"Answer {number}.") for number in range(1, 6)]})
+    history_chat.ask("Hi")
+    history_chat.says("Hi", "Answer 1.")
+    history_chat.reaches("idle")
+    history_chat.ask("Hello", "Edit")
+    history_chat.says("Hello", "Answer 2.")
+    history_chat.reaches("idle")
+    history_chat.press("Refresh")
+    history_chat.says("Hello", "Answer 3.")
+    history_chat.reaches("idle")
+    history_chat.ask("And now?")
+    history_chat.says("Hello", "Answer 3.", "And now?", "Answer 4.")
+    history_chat.reaches("idle")
+    history_chat.ask("And then?", "Edit")
+    history_chat.says("Hello", "Answer 3.", "And then?", "Answer 5.")
+    history_chat.reaches("idle")
+    history_chat.press("Older")
+    history_chat.says("Hello", "Answer 3.", "And now?", "Answer 4.")
+    history_chat.page.reload()
+    history_chat.says("Hello", "Answer 3.", "And then?", "Answer 5.")
+    history_chat.reaches("idle")
+    expect(history_chat.page.get_by_role("alert")).to_have_count(0)

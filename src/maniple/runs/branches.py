@@ -163,14 +163,16 @@ def read_request(record: RunRecord) -> RunRequest:
 def ask_again(record: RunRecord, thread_id: str, text: str, chosen: RunRequest | None = None) -> RunRequest:
     """Return the request of a run for another thread, with another text unless `text` is empty.
 
-    Pictures of the question stay. Options, budget and model are those of `chosen`, if it is given.
+    Pictures of the question stay, and without a `text` its id does, too. Options, budget and model are those
+    of `chosen`, if it is given, and so is its metadata, if it has any.
     """
     request = read_request(record)
     if chosen is not None:
         request = replace(request, options=chosen.options, budget=chosen.budget, model=chosen.model)
+        request = replace(request, metadata=chosen.metadata or request.metadata)
     *before, asked = request.messages
     content = replace_text(asked.content, text) if text else asked.content
-    messages = [*before, HumanMessage(content=content)]
+    messages = [*before, HumanMessage(content=content, id=None if text else asked.id)]
     return replace(request, messages=messages, thread_id=thread_id, when_busy="enqueue")
 
 
@@ -248,13 +250,16 @@ async def find_thread(store: Store, thread_id: str, owner: str | None) -> Thread
     return thread
 
 
-async def list_family(store: Store, thread: Thread) -> Sequence[Thread]:
-    """Return a thread and the branches that begin with its runs, each after the one that it begins with."""
+async def list_family(store: Store, thread: Thread, *, with_copies: bool = True) -> Sequence[Thread]:
+    """Return a thread and the branches that begin with its runs, each after the one that it begins with.
+
+    Copies and their branches are left out unless they are asked for.
+    """
     family = [thread]
     known = {thread.thread_id}
     branches = await store.threads.list_branches([thread.conversation_id])
     for one in branches[thread.conversation_id]:
-        if one.parent_id in known:
+        if one.parent_id in known and (with_copies or one.branched_run):
             known.add(one.thread_id)
             family.append(one)
     return family

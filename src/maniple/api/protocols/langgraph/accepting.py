@@ -1,7 +1,8 @@
 """Accepting a run of the LangGraph API: a message, answers to interrupts, or a retry."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 from uuid import uuid4
 
 from langchain_core.messages import BaseMessage
@@ -10,7 +11,9 @@ from maniple.api.protocols.conversations import find_segment_start
 from maniple.api.protocols.langgraph.assistants import UnsupportedRequest, find_agent
 from maniple.api.protocols.langgraph.interrupts import split_answers
 from maniple.api.protocols.langgraph.run_request import InvalidRun, LangGraphRun, read_messages
+from maniple.api.protocols.langgraph.thread_states import StatePlace, StateTree, read_state_tree
 from maniple.api.protocols.langgraph.transcripts import RunTranscript, read_transcripts
+from maniple.api.protocols.run_choices import RunChoices
 from maniple.errors import ManipleError
 from maniple.runs import AcceptedRun, NotFound, RunNotWaiting, RunRequest
 from maniple.runs.event_log import newest_number
@@ -35,11 +38,14 @@ class _Target:
         return self.transcripts[-1] if self.transcripts else None
 
 
-async def accept_run(service: Service, owner: str, name: str | None, given: LangGraphRun) -> AcceptedRun:
+async def accept_run(
+    service: Service, owner: str, name: str | None, given: LangGraphRun, *, makes_branches: bool = True
+) -> AcceptedRun:
     """Accept what a client sent to a thread, or to a new one without a `name`.
 
-    The same message, sent again with its id while it is the newest, gets the run that it became. Raises
-    `NotFound`, `InvalidRun`, `UnsupportedRequest` and the errors of `Engine.submit`, `resume` and `retry`.
+    The same message, sent again with its id while it is the newest, gets the run that it became. From an
+    earlier checkpoint, the question that followed it is asked again, on a branch. Raises `NotFound`,
+    `InvalidRun`, `UnsupportedRequest` and the errors of `Engine.submit`, `resume`, `retry` and `branch_run`.
     """
     given.refuse_unsupported()
     await require_webhook(service, owner, given.webhook)
@@ -47,9 +53,13 @@ async def accept_run(service: Service, owner: str, name: str | None, given: Lang
     target = await _find_target(service, owner, name, makes=given.if_not_exists == "create")
     newest = target.newest
     if given.asked_checkpoint not in (None, newest.run.run_id if newest else None):
-        raise UnsupportedRequest(
-            "A run goes on from the newest checkpoint only. Ask again on a branch of the run."
-        )
+        if not makes_branches:
+            raise UnsupportedRequest("A command goes on from the newest checkpoint only.")
+        history, place = await _find_place(target, given.asked_checkpoint or "")
+        if not place.is_newest:
+            return await _ask_again(target, history, place, given, agent)
+        target = replace(target, thread_id=place.line.thread_id, transcripts=[*place.transcripts])
+        newest = target.newest
     if given.command is not None and given.command.is_end:
         return await _end_waiting(service, owner, target.transcripts)
     if given.command is not None:
@@ -58,7 +68,13 @@ async def accept_run(service: Service, owner: str, name: str | None, given: Lang
         if newest is None or newest.run.thread_id != target.thread_id:
             raise InvalidRun("input is missing: send messages, or command.resume to answer an interrupt.")
         return await service.engine.retry(newest.run.run_id, owner)
-    messages, files = read_messages(given.input)
+    return await _ask(target, given.input, given, agent)
+
+
+async def _ask(target: _Target, asked: Mapping[str, Any], given: LangGraphRun, agent: str) -> AcceptedRun:
+    """Ask the messages of an input on the thread, or answer what it waits for with them."""
+    service, owner = target.service, target.owner
+    messages, files = read_messages(asked)
     if (known := await _find_repeated(target, messages)) is not None:
         return known
     thread_id = await store_files(service, owner, target.thread_id, files)
@@ -66,6 +82,47 @@ async def accept_run(service: Service, owner: str, name: str | None, given: Lang
     when_busy = given.multitask_strategy or "enqueue"
     request = RunRequest(messages, thread_id, options, owner, when_busy=when_busy)
     return await service.engine.submit(replace(request, metadata=given.metadata or {}))
+
+
+async def _find_place(target: _Target, checkpoint_id: str) -> tuple[StateTree, StatePlace]:
+    """Return the history of a thread and a place in it; raises `InvalidRun`."""
+    store = target.service.store
+    thread = await store.threads.get(target.thread_id, target.owner) if target.thread_id else None
+    if thread is None:
+        raise InvalidRun("A new thread has no checkpoint yet. Leave it out.")
+    history = await read_state_tree(store, thread)
+    try:
+        return history, history.find(checkpoint_id)
+    except NotFound as error:
+        raise InvalidRun(str(error)) from error
+
+
+async def _ask_again(
+    target: _Target, history: StateTree, place: StatePlace, given: LangGraphRun, agent: str
+) -> AcceptedRun:
+    """Ask the question after an earlier place again, on a branch, with another text if the input has one."""
+    if given.command is not None:
+        raise UnsupportedRequest("A command goes on from the newest state. Leave the checkpoint out.")
+    run = place.run if place.is_question else history.find_next(place)
+    if run is None or place.is_question == (given.input is not None):
+        raise UnsupportedRequest(
+            "From an earlier checkpoint, a question is asked again: as it was from that after the question, "
+            "without an input; with another text from that before it, with one message as the input."
+        )
+    text = ""
+    if given.input is not None:
+        messages, files = read_messages(given.input)
+        if len(messages) > 1 or files or not isinstance(messages[0].content, str):
+            raise UnsupportedRequest(
+                "A question that is asked again from an earlier checkpoint takes one message of text alone: "
+                "it has the pictures and files of the first time."
+            )
+        text = messages[0].text
+    chosen, choices = RunRequest.of(run), given.read_options()
+    if choices != RunChoices() or agent != chosen.options.agent:
+        chosen = replace(chosen, options=choices.as_options(agent))
+    chosen = replace(chosen, metadata=given.metadata or {})
+    return await target.service.engine.branch_run(run.run_id, text, target.owner, chosen)
 
 
 async def accept_runs(service: Service, owner: str, given: Sequence[LangGraphRun]) -> list[AcceptedRun]:

@@ -210,7 +210,9 @@ async def _start(given: _Command) -> tuple[AcceptedRun, list[str]]:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise InvalidRun(f"params.{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-    return await accept_run(given.service, given.owner, given.name, run), run.not_used
+    # A branch is no part of the thread whose events the client follows.
+    accepted = await accept_run(given.service, given.owner, given.name, run, makes_branches=False)
+    return accepted, run.not_used
 
 
 async def _respond(given: _Command) -> AcceptedRun:

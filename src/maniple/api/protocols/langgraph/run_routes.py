@@ -37,6 +37,7 @@ from maniple.api.sse import HEADERS
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError, StoreError
 from maniple.runs import AcceptedRun, NotFound, RunRequest, ServiceStopping
+from maniple.runs.branches import list_family
 from maniple.service import Service
 from maniple.service.views import get_thread
 from maniple.store import RunRecord, read_runs
@@ -411,7 +412,7 @@ async def list_runs(
 async def read_run(
     thread_id: ThreadPath, run_id: _RunPath, service: ServiceOf, caller: CallerOf
 ) -> LangGraphRunView:
-    """A run with its status."""
+    """A run with its status, also of a branch of the thread."""
     return _describe_run(await _get_run(service, thread_id, run_id, caller.owner))
 
 
@@ -419,7 +420,9 @@ async def _get_run(service: Service, name: str, run_id: str, owner: str) -> RunR
     thread = await get_thread(service.store, name, owner)
     run = await service.engine.status(run_id, owner)
     if run.thread_id != thread.thread_id:
-        raise NotFound("The thread has no such run.")
+        family = await list_family(service.store, thread, with_copies=False)
+        if all(run.thread_id != one.thread_id for one in family):
+            raise NotFound("The thread has no such run.")
     return run
 
 

@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Annotated, Any, Literal
@@ -19,9 +18,8 @@ from maniple.api.protocols.chat_request import TEAM
 from maniple.api.protocols.langgraph.assistants import UnsupportedRequest, make_assistant_id
 from maniple.api.protocols.langgraph.interrupts import describe_interrupts
 from maniple.api.protocols.langgraph.run_request import MAX_METADATA_CHARACTERS, ClientMetadata
-from maniple.api.protocols.langgraph.thread_states import StateView, as_past_state, make_state
+from maniple.api.protocols.langgraph.thread_states import StateTree, StateView, read_state_tree
 from maniple.api.protocols.langgraph.transcripts import (
-    RunTranscript,
     format_time,
     make_values,
     read_transcripts,
@@ -30,7 +28,6 @@ from maniple.api.protocols.run_choices import OpenBody
 from maniple.api.routes import threads as conversations
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError
-from maniple.runs import NotFound
 from maniple.service import Service
 from maniple.service.views import ThreadId, get_thread, read_thread_views, resolve_thread_id
 from maniple.store import Thread
@@ -296,8 +293,7 @@ async def copy_thread(thread_id: ThreadPath, service: ServiceOf, caller: CallerO
 )
 async def read_state(thread_id: ThreadPath, service: ServiceOf, caller: CallerOf) -> StateView:
     """The newest state."""
-    history = await _read_history(service, thread_id, caller.owner)
-    return history.state(len(history.transcripts))
+    return await _find_state(service, thread_id, caller.owner, None)
 
 
 @router.post(
@@ -326,7 +322,7 @@ async def read_earlier_state(
     service: ServiceOf,
     caller: CallerOf,
 ) -> StateView:
-    """The state after a run: its `checkpoint_id` is the id of the run."""
+    """The state after a run, whose id is its `checkpoint_id`, after a question or before the runs."""
     return await _find_state(service, thread_id, caller.owner, checkpoint_id)
 
 
@@ -353,17 +349,23 @@ async def read_state_at_checkpoint(
 async def read_history(
     thread_id: ThreadPath, search: HistorySearch, response: Response, service: ServiceOf, caller: CallerOf
 ) -> list[StateView]:
-    """The states after each run, newest first. A thread without runs has none."""
+    """The states before the runs, and after each question and each run, newest first, also of its branches.
+
+    A thread without runs has none.
+    """
     response.headers.update(describe_not_used(search.not_used))
     history = await _read_history(service, thread_id, caller.owner)
     before = search.before.checkpoint_id if isinstance(search.before, CheckpointChoice) else search.before
     chosen = search.checkpoint.checkpoint_id if search.checkpoint else None
-    end = len(history.transcripts)
+    if before is None and chosen is not None:
+        places = [*history.find(chosen).ancestors()]
+    else:
+        places = history.places()
     if before is not None:
-        end = history.place(before) - 1
-    elif chosen is not None:
-        end = history.place(chosen)
-    states = (as_past_state(history.state(place)) for place in range(end, 0, -1))
+        known = [one.checkpoint_id for one in places]
+        places = places[known.index(history.find(before).checkpoint_id) + 1 :]
+    metadata = describe_metadata(history.thread)
+    states = (history.past_state(place, metadata) for place in places)
     wanted = (one for one in states if _has_metadata(one.metadata, search.metadata))
     return [*islice(wanted, search.limit)]
 
@@ -372,38 +374,14 @@ def _has_metadata(metadata: Mapping[str, Any], wanted: Mapping[str, Any] | None)
     return all(metadata.get(key) == value for key, value in (wanted or {}).items())
 
 
-@dataclass(frozen=True, slots=True)
-class _ThreadHistory:
-    """A thread and what was said in its runs, oldest first."""
-
-    thread: Thread
-    transcripts: Sequence[RunTranscript]
-
-    @property
-    def ids(self) -> list[str]:
-        """The ids of the runs."""
-        return [one.run.run_id for one in self.transcripts]
-
-    def place(self, checkpoint_id: str) -> int:
-        """Return how many runs a checkpoint comes after; raises `NotFound`."""
-        if checkpoint_id not in self.ids:
-            raise NotFound("The thread has no such checkpoint.")
-        return self.ids.index(checkpoint_id) + 1
-
-    def state(self, end: int) -> StateView:
-        """Return the state after the first `end` runs."""
-        thread = self.thread
-        return make_state(thread.name, self.transcripts[:end], describe_metadata(thread), thread.created_at)
-
-
 async def _find_state(service: Service, name: str, owner: str, checkpoint_id: str | None) -> StateView:
     history = await _read_history(service, name, owner)
-    return history.state(len(history.transcripts) if checkpoint_id is None else history.place(checkpoint_id))
+    place = history.newest if checkpoint_id is None else history.find(checkpoint_id)
+    return history.state(place, describe_metadata(history.thread))
 
 
-async def _read_history(service: Service, name: str, owner: str) -> _ThreadHistory:
-    thread = await get_thread(service.store, name, owner)
-    return _ThreadHistory(thread, await read_transcripts(service.store, thread))
+async def _read_history(service: Service, name: str, owner: str) -> StateTree:
+    return await read_state_tree(service.store, await get_thread(service.store, name, owner))
 
 
 async def _describe(

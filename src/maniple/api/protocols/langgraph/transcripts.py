@@ -3,7 +3,7 @@
 Their ids follow from those of the runs, so that streams and states of a thread agree about them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -223,8 +223,13 @@ def open_transcript(run: RunRecord, *, is_first: bool) -> RunTranscript:
     return RunTranscript(run, asked if is_first else asked[-1:])
 
 
-async def read_transcripts(store: Store, thread: Thread) -> list[RunTranscript]:
-    """Return the transcripts of a thread's newest `MAX_RUNS` runs, oldest first, without those undone."""
+async def read_transcripts(
+    store: Store, thread: Thread, known: Mapping[str, RunTranscript] | None = None
+) -> list[RunTranscript]:
+    """Return the transcripts of a thread's newest `MAX_RUNS` runs, oldest first, without those undone.
+
+    Those that are `known` by the ids of their runs are not read again.
+    """
     runs: list[RunRecord] = []
     async with aclosing(read_runs(store.runs, thread.thread_id)) as newest_first:
         async for run in newest_first:
@@ -233,6 +238,9 @@ async def read_transcripts(store: Store, thread: Thread) -> list[RunTranscript]:
                 break
     found: list[RunTranscript] = []
     for run in reversed(runs):
+        if known and run.run_id in known:
+            found.append(known[run.run_id])
+            continue
         if run.status == "cancelled" and (await read_ended_run(store, run)).is_undone:
             continue
         found.append(await read_transcript(store, run, is_first=not found))
