@@ -45,6 +45,16 @@ async def test_a_key_at_its_daily_limit_gets_a_retry_after(it: InProcessService)
     assert (await it.client.post("/api/chat/stream", json=QUESTION, headers=other)).status_code == 200
 
 
+async def test_a_front_end_can_read_what_is_left_of_the_day(it: InProcessService):
+    mine, other = await it.key("mine", daily_model_calls=8, max_runs=3), await it.key("other")
+    run = await it.run(mine)
+    await it.events_of(run["run_id"], headers=mine)
+    limit = {"limit": "model_calls", "allowed": 8, "used": 5, "left": 3}
+    assert await it.get("/api/quota", mine) == {"max_runs": 3, "daily": [limit]}
+    assert await it.get("/api/quota", other) == {"max_runs": None, "daily": []}
+    assert (await it.client.get("/api/quota")).status_code == 401
+
+
 async def test_a_run_gets_no_more_than_what_is_left_of_the_day(it: InProcessService):
     mine = await it.key("mine", daily_model_calls=8)
     first = await it.run(mine)

@@ -79,7 +79,7 @@ async def test_runs_of_all_conversations_are_listed_by_page_with_their_status(it
         assert one == {
             name: value
             for name, value in stands.items()
-            if name not in ("asked", "interrupts", "by_agent", "gaps")
+            if name not in ("asked", "interrupts", "by_agent", "gaps", "artifacts")
         }
 
 
@@ -297,6 +297,7 @@ async def test_an_artifact_is_a_download_that_nothing_can_run_in(it: InProcessSe
     assert [one["url"] for one in report["artifacts"]] == [
         f"/api/artifacts/{one.artifact_id}" for one in (page, odd)
     ]
+    assert (await it.get(f"/api/runs/{run['run_id']}"))["artifacts"] == report["artifacts"]
     content_path(it.service.store, page).write_bytes(b"changed on disk")
     gone = await it.client.get(f"/api/artifacts/{page.artifact_id}")
     assert (gone.status_code, gone.json()["code"]) == (404, "not_found")

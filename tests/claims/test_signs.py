@@ -13,7 +13,8 @@ The company reported a result of −3.4 million euros for 2023, after a profit o
 Cash flow came to -$5.7 million. Its net margin was -2.7 %. Exports changed by −8.5 percent in the summer.
 Imports decreased by 4.6 percent. The share of older buyers is 10 -15 %.
 
-The median household income is 41,300 euros; the mean is 48,900 euros. The average rent is 11.40 euros a metre.
+The median household income is 41,300 euros; the mean is 48,900 euros.
+The average rent is 11.40 euros a metre.
 The station lies 37 m below sea level. The lookout stands at 212 m.
 
 | Quarter | Change |

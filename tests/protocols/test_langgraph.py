@@ -453,6 +453,20 @@ async def test_threads_are_found_counted_renamed_and_deleted(client: LangGraphCl
         await client.threads.get_state(thread)
 
 
+async def test_threads_are_pruned(client: LangGraphClient):
+    kept, *gone = [await new_thread(client) for _ in range(3)]
+    pruned: Any = await client.threads.prune([*gone, gone[0], str(uuid4())])
+    assert pruned == {"pruned_count": 2}
+    for thread in gone:
+        with pytest.raises(APIStatusError) as refused:
+            await client.threads.get(thread)
+        assert refused.value.response.status_code == 404
+    with pytest.raises(APIStatusError) as refused:
+        await client.threads.prune([kept], strategy="keep_latest")
+    assert refused.value.response.json()["code"] == "unsupported"
+    assert (await client.threads.get(kept))["thread_id"] == kept
+
+
 async def test_a_copy_of_a_thread_has_its_state_and_goes_on_by_itself(
     client: LangGraphClient, model: OpenAIServer
 ):

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from maniple.errors import ManipleError
 from maniple.events import RunView
 from maniple.runs.request import AcceptedRun, RunRequest
+from maniple.runs.usage import KeyQuota
 from maniple.scope.inputs import PlanChange
 from maniple.store import EventRecord, RunRecord, RunUsage, Thread
 
@@ -117,6 +118,10 @@ class Engine(Protocol):
 
         Raises `NoSuggestions`, `DailyLimitReached`, `UnconfiguredModel`, `ServiceStopping` or `StoreError`.
         """
+        ...
+
+    async def read_quota(self, owner: str = "") -> KeyQuota:
+        """Return the limits of an API key, with what its runs have used in the last 24 hours."""
         ...
 
     async def delete_thread(self, thread_id: str, owner: str = "") -> Sequence[str]:

@@ -40,7 +40,7 @@ from maniple.runs.suggestions import QuestionSuggester
 from maniple.runs.teams import Teams, TeamSource
 from maniple.runs.turn import remember
 from maniple.runs.turn_scheduler import LocalTurnScheduler
-from maniple.runs.usage import QuotaRegistry
+from maniple.runs.usage import KeyQuota, QuotaRegistry
 from maniple.runs.waiting_messages import WaitingMessages
 from maniple.scope.inbox import InputRefused
 from maniple.scope.inputs import Cancel, PlanChange, ReceivedInput
@@ -200,6 +200,10 @@ class InProcessEngine:
     async def suggest_questions(self, record: RunRecord, answer: str) -> SuggestedQuestions:
         """Return questions that follow from an answer (see `Engine`)."""
         return await self._suggester.suggest(record, answer)
+
+    async def read_quota(self, owner: str = "") -> KeyQuota:
+        """Return the limits of an API key and what is used of them (see `Engine`)."""
+        return await self.tasks.driver.quotas.refresh_owner(owner)
 
     async def delete_thread(self, thread_id: str, owner: str = "") -> Sequence[str]:
         """End a thread's runs and delete it (see `Engine`)."""

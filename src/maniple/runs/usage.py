@@ -173,9 +173,14 @@ class KeyQuota:
             if getattr(self.budget, limit) is not None
         }
 
+    @property
+    def daily(self) -> list[LimitUsage]:
+        """The usage of all daily limits that the key has."""
+        return [*self.levels(model_calls=0, tool_calls=0)]
+
     def raise_if_used_up(self) -> None:
         """Raise `DailyLimitReached` if one of the daily limits is used up."""
-        for level in self.levels(model_calls=0, tool_calls=0):
+        for level in self.daily:
             if level.is_over:
                 raise DailyLimitReached(
                     f"This key has used up its {level.limit.replace('_', ' ')} of a day: {level.used:.6g} of "

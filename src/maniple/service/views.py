@@ -310,26 +310,6 @@ class GapView(RunGap):
     """
 
 
-class RunDetail(RunSummary):
-    """The status of a run, what it waits for, what its answer lacks, and the usage of each agent so far.
-
-    `asked` is null if the stored request cannot be read.
-    """
-
-    asked: AskedView | None = None
-    gaps: list[GapView] = []
-
-    interrupts: list[InterruptView]
-    by_agent: list[AgentUsageView]
-
-
-class RunPage(BaseModel):
-    """Runs, newest first; `next_before` is the `before` of the next page, null on the last one."""
-
-    runs: list[RunSummary]
-    next_before: float | None
-
-
 class ArtifactView(BaseModel):
     """A file that the run made; `size` in bytes."""
 
@@ -349,6 +329,43 @@ class ArtifactView(BaseModel):
             size=artifact.size,
             url=f"/api/artifacts/{artifact.artifact_id}",
         )
+
+
+class RunDetail(RunSummary):
+    """The status of a run, what it waits for, what its answer lacks, and the usage and the files so far.
+
+    `asked` is null if the stored request cannot be read.
+    """
+
+    asked: AskedView | None = None
+    gaps: list[GapView] = []
+
+    interrupts: list[InterruptView]
+    by_agent: list[AgentUsageView]
+    artifacts: list[ArtifactView]
+
+
+class LimitView(BaseModel):
+    """A daily limit of an API key, and what its runs have used of it in the last 24 hours."""
+
+    limit: str
+    allowed: float
+    used: float
+    left: float
+
+
+class QuotaView(BaseModel):
+    """What an API key may still use. Limits that it does not have are left out."""
+
+    max_runs: int | None = Field(description="How many runs it may have at work; null: those of the settings")
+    daily: list[LimitView]
+
+
+class RunPage(BaseModel):
+    """Runs, newest first; `next_before` is the `before` of the next page, null on the last one."""
+
+    runs: list[RunSummary]
+    next_before: float | None
 
 
 class SourceView(_StoredView):

@@ -44,6 +44,7 @@ from maniple.service.replays import build_run_replay
 from maniple.service.reports import read_claim_list, read_markdown, read_report_view
 from maniple.service.views import (
     AgentUsageView,
+    ArtifactView,
     ClaimList,
     FindingView,
     MessageAccepted,
@@ -119,7 +120,7 @@ async def list_runs(
 
 @router.get("/api/runs/{run_id}", summary="Read the status of a run", responses=error_responses(404))
 async def read_run(run_id: _RunPath, service: ServiceOf, caller: CallerOf) -> RunDetail:
-    """Status, usage, also that of each member so far, and what the run, or a step at work, waits for."""
+    """Status, files, usage, also that of each member, and what the run, or a step at work, waits for."""
     return await _view(service, await service.engine.status(run_id, caller.owner))
 
 
@@ -462,4 +463,5 @@ async def _view(service: Service, run: RunRecord) -> RunDetail:
             *await read_step_questions(service.step_views, run),
         ],
         by_agent=[AgentUsageView.of(one) for one in usage],
+        artifacts=[ArtifactView.of(one) for one in await service.store.artifacts.list_by_run(run.run_id)],
     )

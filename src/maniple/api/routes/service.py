@@ -5,11 +5,11 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from maniple.api.auth import keyed_router
+from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.error_responses import error_responses
 from maniple.api.state import ServiceOf
 from maniple.service.readiness import Readiness, readiness
-from maniple.service.views import Health
+from maniple.service.views import Health, LimitView, QuotaView
 
 router = APIRouter(tags=["service"], generate_unique_id_function=lambda route: route.name)
 _keyed = keyed_router("service")
@@ -45,6 +45,16 @@ async def readyz(service: ServiceOf) -> Response:
     """Whether runs can be answered (else 503), and for each part whether it is ready or why not."""
     found = await readiness(service.runtime, service.store, service.reach, service.redactor)
     return JSONResponse(found.model_dump(), status_code=200 if found.ready else 503)
+
+
+@_keyed.get("/api/quota", summary="Read the quota", responses=error_responses())
+async def read_quota(service: ServiceOf, caller: CallerOf) -> QuotaView:
+    """The limits of the API key, and what its runs have left of those of a day."""
+    quota = await service.engine.read_quota(caller.owner)
+    daily = [
+        LimitView(limit=one.limit, allowed=one.allowed, used=one.used, left=one.left) for one in quota.daily
+    ]
+    return QuotaView(max_runs=quota.limits.max_runs, daily=daily)
 
 
 @_keyed.get(

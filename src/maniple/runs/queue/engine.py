@@ -27,6 +27,7 @@ from maniple.runs.step_answers import ASKED_AGAIN_SECONDS
 from maniple.runs.stored_inputs import as_record, read_inputs
 from maniple.runs.suggestions import QuestionSuggester
 from maniple.runs.turn import remember
+from maniple.runs.usage import KeyQuota
 from maniple.runs.waiting_messages import WaitingMessages
 from maniple.scope.inbox import Inbox
 from maniple.scope.inputs import Cancel, Message, PlanChange, ReceivedInput
@@ -187,6 +188,10 @@ class QueueEngine:
     async def suggest_questions(self, record: RunRecord, answer: str) -> SuggestedQuestions:
         """Return questions that follow from an answer (see `Engine`)."""
         return await self._suggester.suggest(record, answer)
+
+    async def read_quota(self, owner: str = "") -> KeyQuota:
+        """Return the limits of an API key and what is used of them (see `Engine`)."""
+        return await self.tasks.driver.quotas.refresh_owner(owner)
 
     async def delete_thread(self, thread_id: str, owner: str = "") -> Sequence[str]:
         """End a thread's runs and delete it with its branches (see `Engine`)."""

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from itertools import islice
 from typing import Annotated, Any, Literal
@@ -28,12 +29,14 @@ from maniple.api.protocols.run_choices import OpenBody
 from maniple.api.routes import threads as conversations
 from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError
+from maniple.runs import NotFound
 from maniple.service import Service
 from maniple.service.views import ThreadId, get_thread, read_thread_views, resolve_thread_id
 from maniple.store import Thread
 from maniple.text import fix_surrogates
 
 router = keyed_router("langgraph", is_protocol=True)
+MAX_PRUNED_THREADS = 100
 _PAGE_THREADS = 100
 _FIXED_METADATA = {"graph_id": TEAM, "assistant_id": make_assistant_id(TEAM)}
 _COMPUTED_METADATA = (*_FIXED_METADATA, "title", "maniple")
@@ -102,6 +105,21 @@ class ThreadSearch(ThreadFilter):
     sort_by: Literal["thread_id", "status", "created_at", "updated_at", "state_updated_at"] | None = None
     sort_order: Literal["asc", "desc"] | None = None
     select: list[str] | None = None
+
+
+class ThreadPruning(OpenBody):
+    """The threads that are deleted. `keep_latest` is refused."""
+
+    model_config = ConfigDict(extra="allow", title="LangGraphThreadPrune")
+
+    thread_ids: list[ThreadId] = Field(min_length=1, max_length=MAX_PRUNED_THREADS)
+    strategy: Literal["delete", "keep_latest"] = "delete"
+
+
+class PrunedThreads(BaseModel):
+    """How many of them there were."""
+
+    pruned_count: int
 
 
 class CheckpointChoice(BaseModel):
@@ -225,6 +243,24 @@ async def count_threads(
     """The number of the key's conversations with this metadata and status."""
     response.headers.update(describe_not_used(search.not_used))
     return len([one async for one in _find(service, caller.owner, search)])
+
+
+@router.post("/threads/prune", summary="Delete several threads", responses=error_responses(409))
+async def prune_threads(
+    given: ThreadPruning, response: Response, service: ServiceOf, caller: CallerOf
+) -> PrunedThreads:
+    """Delete threads, each as `DELETE /threads/{thread_id}` does. One that does not exist is not counted."""
+    response.headers.update(describe_not_used(given.not_used))
+    if given.strategy == "keep_latest":
+        raise UnsupportedRequest(
+            "strategy: keep_latest is not supported: what follows in a thread builds on each of its states."
+        )
+    count = 0
+    for name in dict.fromkeys(given.thread_ids):
+        with suppress(NotFound):
+            await conversations.delete_thread(name, service, caller)
+            count += 1
+    return PrunedThreads(pruned_count=count)
 
 
 async def _find(service: Service, owner: str, search: ThreadFilter) -> AsyncIterator[LangGraphThread]:
