@@ -31,7 +31,7 @@ async def test_a_conversation_is_made_read_listed_and_deleted(it: InProcessServi
     assert told == [("assistant", name) for name in ("planner", "coder", "reporter")]
     assert read["messages"][-1]["content"].startswith("# What is 1 + 3?")
     assert [one["status"] for one in read["plan"]["steps"]] == ["completed", "completed"]
-    assert read["runs"] == [{"run_id": run["run_id"], "status": "completed"}]
+    assert read["runs"] == [{"run_id": run["run_id"], "status": "completed", "question": None}]
     assert [one["thread_id"] for one in (await it.get("/api/threads"))["threads"]] == [thread["thread_id"]]
     deleted = await it.client.delete(f"/api/threads/{thread['thread_id']}")
     assert (deleted.status_code, deleted.json()) == (200, {"deleted": [thread["thread_id"]]})

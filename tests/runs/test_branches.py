@@ -20,7 +20,7 @@ from maniple.runs import (
     open_engine,
 )
 from maniple.runs.engine_config import ExecutionEnvironment
-from maniple.service.views import read_thread_detail
+from maniple.service.thread_views import read_thread_detail
 from maniple.store import Thread, open_store
 from maniple.workspace import EditHistory, Workspaces
 from tests.openai_server import reply

@@ -7,7 +7,7 @@ from langchain_core.messages import HumanMessage
 
 from maniple.graph.nodes import worker
 from maniple.runs import EngineConfig, RunRequest
-from maniple.service.views import read_thread_detail
+from maniple.service.thread_views import read_thread_detail
 from tests.openai_server import call, reply
 from tests.runs.test_steering import decided, script, status, texts, working
 from tests.team import step

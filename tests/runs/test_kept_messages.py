@@ -4,7 +4,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from maniple.runs import RunRequest
-from maniple.service.views import read_thread_detail
+from maniple.service.thread_views import read_thread_detail
 from tests.openai_server import reply
 from tests.runs.test_cancelled_plan import independent, script
 from tests.runs.test_steering import shown_to, working

@@ -43,7 +43,7 @@ from maniple.runs.ended_runs import read_ended_run
 from maniple.service import Service
 from maniple.service.host_pipes import open_in_background, own_pipes, until_signal
 from maniple.service.sent_files import store_files
-from maniple.service.views import get_thread, resolve_thread_id
+from maniple.service.thread_views import get_thread, resolve_thread_id
 from maniple.store import read_runs
 from maniple.types import EFFORTS, Effort, RunState
 

@@ -33,7 +33,7 @@ from maniple.scope.client_tools import (
 )
 from maniple.scope.inputs import ChangeAction, PlanChange
 from maniple.service.client_tools import accept_client_tools
-from maniple.service.views import ThreadId
+from maniple.service.thread_views import ThreadId
 from maniple.text import fix_surrogates, shorten
 from maniple.types import GENERAL, WORKERS, Depth, Effort, ReportStyle, Worker
 

@@ -27,16 +27,8 @@ from maniple.run_files.markup import sanitize_markdown
 from maniple.runs import RunRequest
 from maniple.service import Service
 from maniple.service.reports import ReportMissing, RunNotFinished, read_report_view
-from maniple.service.views import (
-    ErrorView,
-    GapView,
-    InterruptView,
-    PlanStatus,
-    ThreadId,
-    UsageView,
-    read_gaps,
-    read_interrupts,
-)
+from maniple.service.thread_views import PlanStatus, ThreadId
+from maniple.service.views import ErrorView, GapView, InterruptView, UsageView, read_gaps, read_interrupts
 from maniple.store import RunRecord, Store
 from maniple.types import Depth, Effort, ReportStyle, RunState
 

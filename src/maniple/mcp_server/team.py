@@ -23,7 +23,7 @@ from maniple.runs import AcceptedRun, NotFound
 from maniple.service import Service
 from maniple.service.callers import Caller
 from maniple.service.progress import ProgressLines
-from maniple.service.views import resolve_thread_id
+from maniple.service.thread_views import resolve_thread_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ from maniple.scope.client_tools import ClientCall
 from maniple.service import Service
 from maniple.service.client_tools import send_results
 from maniple.service.sent_files import store_files
-from maniple.service.views import read_thread_detail, resolve_thread_id
+from maniple.service.thread_views import read_thread_detail, resolve_thread_id
 from maniple.store import RunRecord, read_event_pages
 
 router = keyed_router("ag-ui", is_protocol=True)

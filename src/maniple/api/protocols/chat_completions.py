@@ -57,7 +57,7 @@ from maniple.service.answer_pieces import AnswerPieces
 from maniple.service.callers import KeyRevoked
 from maniple.service.client_tools import send_results
 from maniple.service.sent_files import store_files
-from maniple.service.views import resolve_thread_id
+from maniple.service.thread_views import resolve_thread_id
 from maniple.store import RunRecord
 
 router = keyed_router("openai", is_protocol=True)

@@ -23,7 +23,7 @@ from maniple.events import RunView
 from maniple.graph.state import State, conversation_of
 from maniple.runs import ThreadBusy
 from maniple.runs.turn import thread_state
-from maniple.service.views import SHOWN_RUNS, read_thread_messages
+from maniple.service.thread_views import SHOWN_RUNS, read_thread_messages
 from maniple.text import fix_surrogates
 
 _NEXT = InputItem(role="user", content="-")

@@ -33,7 +33,7 @@ from maniple.scope.client_tools import ClientTool
 from maniple.service import Service
 from maniple.service.client_tools import send_results
 from maniple.service.sent_files import store_files
-from maniple.service.views import resolve_thread_id
+from maniple.service.thread_views import resolve_thread_id
 from maniple.store import RunRecord
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from maniple.graph import RunOptions
-from maniple.service.views import ThreadId
+from maniple.service.thread_views import ThreadId
 from maniple.text import fix_surrogates
 from maniple.types import Depth, Effort, ReportStyle
 

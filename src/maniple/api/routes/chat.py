@@ -19,7 +19,8 @@ from maniple.api.state import ServiceOf
 from maniple.errors import FileError
 from maniple.events import as_chat_message, history_digest
 from maniple.service import Service
-from maniple.service.views import FileMissing, TeamMember, TeamMembers, resolve_thread_id
+from maniple.service.thread_views import resolve_thread_id
+from maniple.service.views import FileMissing, TeamMember, TeamMembers
 
 router = keyed_router("chat")
 

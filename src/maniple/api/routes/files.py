@@ -25,15 +25,8 @@ from maniple.api.state import ServiceOf
 from maniple.errors import FileError
 from maniple.report_files.thread_archive import write_thread_archive
 from maniple.runs import NotFound
-from maniple.service.views import (
-    MAX_UPLOADED_FILES,
-    StoredFile,
-    StoredFiles,
-    ThreadFile,
-    ThreadFiles,
-    ThreadId,
-    get_thread,
-)
+from maniple.service.thread_views import ThreadId, get_thread
+from maniple.service.views import MAX_UPLOADED_FILES, StoredFile, StoredFiles, ThreadFile, ThreadFiles
 from maniple.workspace import StoredUpload, Workspaces
 
 router = keyed_router("files")

@@ -42,13 +42,13 @@ from maniple.service import Service
 from maniple.service.asked_options import AskedView
 from maniple.service.replays import build_run_replay
 from maniple.service.reports import read_claim_list, read_markdown, read_report_view
+from maniple.service.thread_views import PlanStatus
 from maniple.service.views import (
     AgentUsageView,
     ArtifactView,
     ClaimList,
     FindingView,
     MessageAccepted,
-    PlanStatus,
     ReportView,
     RunAccepted,
     RunDetail,

@@ -25,7 +25,7 @@ from maniple.schedules import (
     resumed_schedule,
 )
 from maniple.service import Service
-from maniple.service.views import ThreadId, get_thread
+from maniple.service.thread_views import ThreadId, get_thread
 from maniple.store import Overlap, Schedule, TickState
 
 MAX_NEXT_TIMES = 20

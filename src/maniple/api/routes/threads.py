@@ -22,19 +22,18 @@ from maniple.api.requests import (
 from maniple.api.state import ServiceOf
 from maniple.service.deletion import delete_conversation
 from maniple.service.search import FoundPassages, search_runs
-from maniple.service.views import (
+from maniple.service.thread_views import (
     DeletedThreads,
-    RunAccepted,
     ThreadDetail,
     ThreadId,
     ThreadPage,
     ThreadView,
     get_thread,
-    next_before,
     read_conversation_views,
     read_thread_detail,
     read_thread_views,
 )
+from maniple.service.views import RunAccepted, next_before
 from maniple.store import Thread
 from maniple.text import fix_surrogates
 

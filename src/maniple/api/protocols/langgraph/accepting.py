@@ -19,7 +19,7 @@ from maniple.runs import AcceptedRun, NotFound, RunNotWaiting, RunRequest
 from maniple.runs.event_log import newest_number
 from maniple.service import Service
 from maniple.service.sent_files import store_files
-from maniple.service.views import resolve_thread_id
+from maniple.service.thread_views import resolve_thread_id
 from maniple.store import Thread
 
 

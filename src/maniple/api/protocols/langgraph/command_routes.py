@@ -35,7 +35,7 @@ from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError
 from maniple.runs import AcceptedRun, RunNotWorking
 from maniple.service import Service
-from maniple.service.views import get_thread
+from maniple.service.thread_views import get_thread
 from maniple.store import RunRecord, Store, Thread, read_runs
 
 router = keyed_router("langgraph", is_protocol=True)

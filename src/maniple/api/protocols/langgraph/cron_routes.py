@@ -32,7 +32,7 @@ from maniple.schedules import (
     resumed_schedule,
 )
 from maniple.service import Service
-from maniple.service.views import get_thread
+from maniple.service.thread_views import get_thread
 from maniple.store import Overlap, Schedule
 
 router = keyed_router("langgraph", is_protocol=True)

@@ -39,7 +39,7 @@ from maniple.errors import ManipleError, StoreError
 from maniple.runs import AcceptedRun, NotFound, RunRequest, ServiceStopping
 from maniple.runs.branches import list_family
 from maniple.service import Service
-from maniple.service.views import get_thread
+from maniple.service.thread_views import get_thread
 from maniple.store import RunRecord, read_runs
 from maniple.types import RunState
 

@@ -31,7 +31,7 @@ from maniple.api.state import ServiceOf
 from maniple.errors import ManipleError
 from maniple.runs import NotFound
 from maniple.service import Service
-from maniple.service.views import ThreadId, get_thread, read_thread_views, resolve_thread_id
+from maniple.service.thread_views import ThreadId, get_thread, read_thread_views, resolve_thread_id
 from maniple.store import Thread
 from maniple.text import fix_surrogates
 
