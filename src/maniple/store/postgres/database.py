@@ -35,6 +35,8 @@ CONNECT_SECONDS = 10
 RECONNECT_SECONDS = 2.0
 """How long a pool tries by itself to replace a connection. Its pauses would grow with the outage; who waits
 for a connection lets it try again."""
+PREPARED_AFTER, MAX_PREPARED = 1, 300
+"""How often a connection runs a statement before it prepares it, and how many it keeps prepared: all."""
 PROBE_SECONDS = 1.5
 """How long `probe` waits for the server."""
 LEFT_SECONDS = 1.0
@@ -140,11 +142,14 @@ class PostgresDatabase:
     async def configure(self, connection: AsyncConnection) -> None:
         """Prepare a connection, also one of another pool, as one of this process."""
         await configure(connection, self.process)
+        connection.prepare_threshold, connection.prepared_max = PREPARED_AFTER, MAX_PREPARED
+        # Rows are looked up by keys: to plan that again for other values would take as long as to do it.
         # A process that sleeps or is cut off inside a transaction would hold its locks against who goes on
         # with its runs.
         milliseconds = f"{self.lease_seconds * 1_000:.0f}"
         await connection.execute(
-            "SELECT set_config('idle_in_transaction_session_timeout', %s, false), "
+            "SELECT set_config('plan_cache_mode', 'force_generic_plan', false), "
+            "set_config('idle_in_transaction_session_timeout', %s, false), "
             "set_config('application_name', %s, false)",
             (milliseconds, APPLICATION_PREFIX + self.process),
         )
