@@ -111,6 +111,27 @@ async def test_a_process_that_lost_its_run_writes_nothing_for_it(postgres_store,
     assert await write_everywhere(postgres_store, run, 2) == []
 
 
+@pytest.mark.parametrize("is_lost_first", [True, False])
+async def test_a_transaction_that_writes_for_several_runs_is_refused_for_one_that_is_lost(
+    postgres_store, zombie, is_lost_first
+):
+    own, lost = await stored_run(zombie, status="running"), await taken_over(postgres_store, zombie)
+    before = await contents(postgres_store)
+    sql = "INSERT INTO page_attempts (run_id, step, comparable, url) VALUES (%s, 1, %s, '')"
+    order = [own, lost, own] if not is_lost_first else [lost, own, own]
+
+    async def write(connection) -> None:
+        for place, run in enumerate(order):
+            await connection.execute(sql, (run.run_id, f"new {place}"))
+
+    for _ in range(2):
+        with pytest.raises(RunTakenOver):
+            await zombie.database.repeat(write)
+    assert await contents(postgres_store) == before
+    order[:] = [own, own]
+    await zombie.database.repeat(write)
+
+
 async def test_events_that_another_process_has_stored_do_not_count_as_stored_by_this_one(
     postgres_store, zombie
 ):
