@@ -27,6 +27,9 @@ async def test_a_batch_is_done_and_its_results_are_read(it):
     assert (await it.client.get(f"{path}/results?limit=0")).status_code == 422
     assert (await it.client.post(f"{path}/cancel")).status_code == 200
     assert (await it.client.post(f"{path}/retry")).json()["counts"] == {"accepted": 2}
+    again = await it.client.post(f"{path}/retry", json={"budget": {"tokens": 10**9}, "parallel": 2})
+    assert again.json()["counts"] == {"accepted": 2}
+    assert (await it.client.post(f"{path}/retry", json={"parallel": 0})).status_code == 422
     assert (await it.client.delete(path)).status_code == 204
     assert (await it.get("/api/batches"))["batches"] == []
 

@@ -55,3 +55,15 @@ async def test_a_program_finds_its_open_batches(store):
     assert [one.batch_id for one in await table.list_open("server")] == ["b1"]
     await table.set_open("b1", is_open=False)
     assert await table.list_open("server") == []
+
+
+async def test_a_batch_is_found_by_the_beginning_of_its_id_and_gets_new_limits(store):
+    table = store.batches
+    for name, owner in (("b1", "ann"), ("b2", "ann"), ("b3", "bob"), ("%", "ann")):
+        await table.add(replace(BATCH, batch_id=name, owner=owner), [BatchItem(1, "a")])
+    for beginning, names in (("b", ["b2", "b1"]), ("b1", ["b1"]), ("%", ["%"]), ("B1", []), ("b11", [])):
+        assert [one.batch_id for one in await table.list_named("ann", beginning)] == names
+    await table.set_limits("b1", '{"tokens": 5}', 7)
+    changed = await table.get("b1", "ann")
+    assert (changed.budget, changed.parallel) == ('{"tokens": 5}', 7)
+    assert await table.get("b2", "ann") == replace(BATCH, batch_id="b2")

@@ -3,7 +3,14 @@
 from maniple.batches.answer_rules import AnswerRule, InvalidBatch
 from maniple.batches.batch_runner import BatchRunner, open_batch_runner
 from maniple.batches.results import read_results, write_csv
-from maniple.batches.tasks import MAX_ITEMS, BatchSpecification, make_batch, parse_lines, retry_batch
+from maniple.batches.tasks import (
+    MAX_ITEMS,
+    BatchSpecification,
+    change_limits,
+    make_batch,
+    parse_lines,
+    retry_batch,
+)
 
 __all__ = [
     "MAX_ITEMS",
@@ -11,6 +18,7 @@ __all__ = [
     "BatchRunner",
     "BatchSpecification",
     "InvalidBatch",
+    "change_limits",
     "make_batch",
     "open_batch_runner",
     "parse_lines",

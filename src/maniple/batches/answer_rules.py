@@ -36,9 +36,10 @@ class AnswerRule(BaseModel):
     def require_valid(self) -> None:
         """Raise `InvalidBatch` unless pattern and schema can be used."""
         try:
-            re2.compile(self.pattern)
+            _compile(self.pattern)
         except re2.error as error:
-            raise InvalidBatch(f"The pattern is no regular expression of RE2: {error}.") from error
+            mistake = b" ".join(error.args).decode(errors="replace")
+            raise InvalidBatch(f"The pattern is no regular expression of RE2: {mistake}.") from error
         if self.json_schema is not None and (mistake := find_schema_mistake(self.json_schema)):
             raise InvalidBatch(f"The JSON schema is invalid: {mistake}.")
 
@@ -46,7 +47,7 @@ class AnswerRule(BaseModel):
         """Return why an answer is not accepted; "" if it is. May take a while for a large answer."""
         if not answer.strip():
             return "The answer is empty."
-        if self.pattern and re2.search(self.pattern, answer) is None:
+        if self.pattern and _compile(self.pattern).search(answer) is None:
             return f"The answer does not match {self.pattern!r}."
         return "" if self.json_schema is None else self._find_json_fault(answer)
 
@@ -60,3 +61,9 @@ class AnswerRule(BaseModel):
             return find_misfit(self.json_schema or False, value)
         except SchemaNotApplicable as error:
             return f"The JSON schema cannot be applied: {error}."
+
+
+def _compile(pattern: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False  # it is raised, too
+    return re2.compile(pattern, options)

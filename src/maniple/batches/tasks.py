@@ -90,6 +90,23 @@ def without_secrets(
     ]
 
 
+async def change_limits(
+    batches: BatchTable, batch: Batch, budget: Budget | None = None, parallel: int | None = None
+) -> Batch:
+    """Store a new budget of a batch, for which all that it has used counts, and its new `parallel`.
+
+    Returns the changed batch; None leaves a limit as it is.
+    """
+    changed = replace(
+        batch,
+        budget=batch.budget if budget is None else json.dumps(asdict(budget)),
+        parallel=parallel or batch.parallel,
+    )
+    if changed != batch:
+        await batches.set_limits(batch.batch_id, changed.budget, changed.parallel)
+    return changed
+
+
 async def retry_batch(batches: BatchTable, batch: Batch) -> None:
     """Have the items without an accepted answer done again."""
     for state in ("rejected", "failed", "left_out"):

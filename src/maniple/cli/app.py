@@ -4,7 +4,7 @@ A command imports what it needs when it runs, so that `--help` is printed withou
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
@@ -32,6 +32,7 @@ from maniple.cli.options import (
     parse_budget,
     parse_members,
     read_settings,
+    refuse_options,
     served_at,
 )
 from maniple.cli.schedules import schedules
@@ -277,9 +278,9 @@ def chat(  # noqa: PLR0913 - typer reads the options from the signature
         **{"--budget": budget, "--effort": effort},
     }
     if resume or retry:
-        _refuse_options(of_question, "cannot be combined with --continue or --retry: a run keeps its own.")
+        refuse_options(of_question, "cannot be combined with --continue or --retry: a run keeps its own.")
     elif exports:
-        _refuse_options({**of_question, "--model": models}, "needs a question.")
+        refuse_options({**of_question, "--model": models}, "needs a question.")
     asks = not (resume or retry or exports)
     if (save or out) and asks and not question and has_keyboard():
         raise typer.BadParameter("needs a question or --thread ID.", param_hint="--save" if save else "--out")
@@ -333,12 +334,6 @@ def _require_compatible(*, asks: bool, has_files: bool, thread: str, resume: boo
         raise typer.BadParameter(
             "needs --thread ID, and cannot be combined with a question or --continue.", param_hint="--retry"
         )
-
-
-def _refuse_options(given: Mapping[str, object], reason: str) -> None:
-    for option, value in given.items():
-        if value:
-            raise typer.BadParameter(reason, param_hint=option)
 
 
 def _parse_option(hint: str, parse: Callable[[], Parsed]) -> Parsed:

@@ -2,24 +2,28 @@
 
 import asyncio
 import json
+import os
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maniple.cli.options import ConfigOption, finish, parse_budget, read_settings
+from maniple.cli.options import ConfigOption, finish, parse_budget, read_settings, refuse_options
 from maniple.types import Depth, Effort
 
 if TYPE_CHECKING:
     from maniple.batches import BatchSpecification
     from maniple.config import Settings
     from maniple.runs import RunRequest
+    from maniple.scope.budget import Budget
     from maniple.store import Batch, Store
 
 _LOOK_SECONDS = 0.1
 _REPORT_SECONDS = 10.0
+_UNCHANGED = "cannot be changed: the batch has its own. --budget and --parallel can."
 
 
 def batch(  # noqa: PLR0913 - typer reads the options from the signature
@@ -41,8 +45,12 @@ def batch(  # noqa: PLR0913 - typer reads the options from the signature
             "--output", "-o", dir_okay=False, help="Results, .jsonl or .csv.  [default: JSONL to stdout]"
         ),
     ] = None,
-    parallel: Annotated[int, typer.Option(min=1, max=100, help="Most runs at the same time.")] = 4,
-    attempts: Annotated[int, typer.Option(min=1, max=10, help="Most runs of one item.")] = 1,
+    parallel: Annotated[
+        int | None, typer.Option(min=1, max=100, help="Most runs at the same time.  [default: 4]")
+    ] = None,
+    attempts: Annotated[
+        int | None, typer.Option(min=1, max=10, help="Most runs of one item.  [default: 1]")
+    ] = None,
     budget: Annotated[
         str, typer.Option(help="Limits of the whole batch: tokens=2m,seconds=3600.", show_default=False)
     ] = "",
@@ -69,12 +77,14 @@ def batch(  # noqa: PLR0913 - typer reads the options from the signature
       maniple batch tasks.jsonl --parallel 8 --budget tokens=2m --attempts 2 > results.jsonl
       maniple batch tasks.jsonl --schema answer.schema.json
       maniple batch --resume 1a2b3c4d -o results.csv
-      maniple batch --retry 1a2b3c4d -o results.csv
+      maniple batch --retry 1a2b3c4d --budget tokens=4m -o results.csv
 
     \b
     Each line is a JSON text, or an object with the task in "input". Each item is done once, also
     if the program is killed and the batch resumed. An empty answer is never accepted. When the
-    budget is used up, no more items are started; those that work may exceed it together.
+    budget is used up, no more items are started; those that work may exceed it together. With
+    --resume or --retry, --budget and --parallel replace those of the batch; what was used before
+    counts.
 
     \b
     Exit status: 0 every answer was accepted, 1 some were not or the team cannot be opened, 2
@@ -82,23 +92,44 @@ def batch(  # noqa: PLR0913 - typer reads the options from the signature
     """
     if sum(map(bool, (file, resume, retry))) != 1:
         raise typer.BadParameter("give a file, or --resume ID, or --retry ID.", param_hint="FILE")
+    _require_writable(output)
     settings = read_settings(config, opens_team=True)
-    if file is None:
-        finish(_continue(settings, resume or retry, output, again=bool(retry)))
     from maniple.batches import AnswerRule, BatchSpecification, InvalidBatch, parse_lines
     from maniple.scope.budget import Budget
 
     try:
-        limits = parse_budget(budget, settings.models) if budget else Budget()
+        limits = parse_budget(budget, settings.models) if budget else None
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--budget") from error
+    if file is None:
+        given = {"--attempts": attempts, "--pattern": pattern, "--schema": schema}
+        refuse_options(given | {"--depth": depth, "--effort": effort}, _UNCHANGED)
+        finish(_continue(settings, _Continued(resume or retry, bool(retry), limits, parallel), output))
+    try:
         described = json.loads(schema.read_text(encoding="utf-8")) if schema else None
         rule = AnswerRule(pattern=pattern, json_schema=described)
         rule.require_valid()
-        with file.open(encoding="utf-8") as lines:
-            tasks = parse_lines(lines)
     except (ValueError, OSError, InvalidBatch) as error:
+        raise typer.BadParameter(str(error), param_hint="--pattern, --schema") from error
+    try:
+        with file.open(encoding="utf-8-sig") as lines:
+            tasks = parse_lines(lines)
+    except UnicodeDecodeError as error:
+        raise typer.BadParameter("it is no UTF-8 text.", param_hint="FILE") from error
+    except (OSError, InvalidBatch) as error:
         raise typer.BadParameter(str(error), param_hint="FILE") from error
-    asked = BatchSpecification(file.name, parallel, attempts, limits, rule)
+    asked = BatchSpecification(file.name, parallel or 4, attempts or 1, limits or Budget(), rule)
     finish(_begin(settings, asked, tasks, _make_request(depth, effort), output))
+
+
+def _require_writable(output: Path | None) -> None:
+    """Refuse a file that could not be written when all runs have ended."""
+    if output is None:
+        return
+    if not output.parent.is_dir():
+        raise typer.BadParameter(f"the folder {output.parent} does not exist.", param_hint="--output")
+    if not os.access(output if output.exists() else output.parent, os.W_OK):
+        raise typer.BadParameter(f"{output} cannot be written.", param_hint="--output")
 
 
 def _make_request(depth: Depth | None, effort: Effort | None) -> "RunRequest":
@@ -133,19 +164,30 @@ async def _begin(
     return await _work(settings, batch, output)
 
 
-async def _continue(settings: "Settings", name: str, output: Path | None, *, again: bool) -> int:
-    from maniple.batches import retry_batch
+@dataclass(frozen=True, slots=True)
+class _Continued:
+    """A batch that goes on, by the beginning of its id; `is_retried`: with what was not accepted."""
+
+    name: str
+    is_retried: bool
+    budget: "Budget | None"
+    parallel: int | None
+
+
+async def _continue(settings: "Settings", asked: _Continued, output: Path | None) -> int:
+    from maniple.batches import change_limits, retry_batch
     from maniple.cli.process import WrongUsage
     from maniple.cli.store_admin import TERMINAL_OWNER, open_database
 
     async with open_database(settings) as store:
-        found = [one for one in await store.batches.list(TERMINAL_OWNER) if one.batch_id.startswith(name)]
+        found = await store.batches.list_named(TERMINAL_OWNER, asked.name)
         if len(found) != 1:
-            raise WrongUsage(f"{len(found) or 'No'} batches have an id that begins with {name!r}.")
+            raise WrongUsage(f"{len(found) or 'No'} batches have an id that begins with {asked.name!r}.")
         [batch] = found
         if batch.driver != "terminal":
             raise WrongUsage("The server works on this batch: POST /api/batches/ID/retry continues it.")
-        if again:
+        batch = await change_limits(store.batches, batch, asked.budget, asked.parallel)
+        if asked.is_retried:
             await retry_batch(store.batches, batch)
     return await _work(settings, batch, output)
 

@@ -2,7 +2,7 @@
 
 import difflib
 import sys
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import fields
 from math import isfinite
 from pathlib import Path
@@ -156,6 +156,13 @@ def read_settings(config: Path | None, *, opens_team: bool = False) -> "Settings
         typer.secho(clean(str(error)), err=True, fg="red")
         raise typer.Exit(2) from error
     return settings.without_skipped_notices()
+
+
+def refuse_options(given: Mapping[str, object], reason: str) -> None:
+    """Refuse the first option that has a value, for a reason."""
+    for option, value in given.items():
+        if value:
+            raise typer.BadParameter(reason, param_hint=option)
 
 
 def served_at(settings: "Settings", host: str | None, port: int | None, insecure: bool) -> "Settings":

@@ -9,6 +9,7 @@ from maniple.store.statements import Statements, column_names, column_value, con
 BatchDriver = Literal["server", "terminal"]
 ItemState = Literal["waiting", "started", "accepted", "rejected", "failed", "left_out"]
 _INSERTED_ROWS = 500
+_MAX_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +76,20 @@ class BatchTable(Protocol):
         """Return the owner's batches, newest first."""
         ...
 
+    async def list_named(self, owner: str, beginning: str) -> Sequence[Batch]:
+        """Return the owner's batches whose ids begin so, newest first, a few at most."""
+        ...
+
     async def list_open(self, driver: BatchDriver) -> Sequence[Batch]:
         """Return the batches that a program has to work on, oldest first."""
         ...
 
     async def set_open(self, batch_id: str, *, is_open: bool) -> None:
         """Let a batch be worked on, or not any more."""
+        ...
+
+    async def set_limits(self, batch_id: str, budget: str, parallel: int) -> None:
+        """Replace the budget (JSON) of a batch, and how many of its runs work at a time."""
         ...
 
     async def delete(self, batch_id: str, owner: str) -> bool:
@@ -148,6 +157,12 @@ class SqlBatches:
         sql = f"SELECT {_SELECTED} FROM batches WHERE owner = ? ORDER BY position DESC LIMIT ?"
         return [_make_batch(*row) for row in await self._database.fetch(sql, (owner, limit))]
 
+    async def list_named(self, owner: str, beginning: str) -> Sequence[Batch]:
+        named = "owner = ? AND substr(batch_id, 1, ?) = ? ORDER BY position DESC LIMIT ?"
+        values = (owner, len(beginning), beginning, _MAX_NAMED)
+        rows = await self._database.fetch(f"SELECT {_SELECTED} FROM batches WHERE {named}", values)
+        return [_make_batch(*row) for row in rows]
+
     async def list_open(self, driver: BatchDriver) -> Sequence[Batch]:
         sql = f"SELECT {_SELECTED} FROM batches WHERE driver = ? AND is_open = 1 ORDER BY position"
         return [_make_batch(*row) for row in await self._database.fetch(sql, (driver,))]
@@ -155,6 +170,10 @@ class SqlBatches:
     async def set_open(self, batch_id: str, *, is_open: bool) -> None:
         sql = "UPDATE batches SET is_open = ? WHERE batch_id = ?"
         await self._database.execute(sql, (int(is_open), batch_id))
+
+    async def set_limits(self, batch_id: str, budget: str, parallel: int) -> None:
+        sql = "UPDATE batches SET budget = ?, parallel = ? WHERE batch_id = ?"
+        await self._database.execute(sql, (budget, parallel, batch_id))
 
     async def delete(self, batch_id: str, owner: str) -> bool:
         sql = "DELETE FROM batches WHERE batch_id = ? AND owner = ? RETURNING 1"

@@ -14,7 +14,15 @@ from maniple.api.document import describe_location
 from maniple.api.error_responses import error_responses
 from maniple.api.requests import BudgetIn, NewRunOptions, check_budget, check_choices
 from maniple.api.state import ServiceOf
-from maniple.batches import MAX_ITEMS, AnswerRule, BatchSpecification, make_batch, read_results, retry_batch
+from maniple.batches import (
+    MAX_ITEMS,
+    AnswerRule,
+    BatchSpecification,
+    change_limits,
+    make_batch,
+    read_results,
+    retry_batch,
+)
 from maniple.batches.results import write_csv, write_json_line
 from maniple.batches.tasks import without_secrets
 from maniple.runs import NotFound
@@ -44,6 +52,15 @@ class BatchCreate(BaseModel):
     budget: BudgetIn | None = Field(default=None, description="Limits of the whole batch.")
     rule: AnswerRule = Field(default=AnswerRule(), description="What an answer must be to be accepted.")
     run: NewRunOptions = Field(default_factory=NewRunOptions, description="The options of each run.")
+
+
+class BatchRetry(BaseModel):
+    """The body of `POST /api/batches/{batch_id}/retry`, which may be left out."""
+
+    budget: BudgetIn | None = Field(
+        default=None, description="Replaces the budget; what was used before counts for it."
+    )
+    parallel: int | None = Field(default=None, ge=1, le=MAX_PARALLEL, description="Replaces `parallel`.")
 
 
 class BatchView(BaseModel):
@@ -145,11 +162,19 @@ async def cancel_batch(batch_id: _BatchPath, service: ServiceOf, caller: CallerO
 
 
 @router.post(
-    "/api/batches/{batch_id}/retry", status_code=202, summary="Retry a batch", responses=error_responses(404)
+    "/api/batches/{batch_id}/retry",
+    status_code=202,
+    summary="Retry a batch",
+    responses=error_responses(404, 409),
 )
-async def retry_items(batch_id: _BatchPath, service: ServiceOf, caller: CallerOf) -> BatchView:
+async def retry_items(
+    batch_id: _BatchPath, service: ServiceOf, caller: CallerOf, ask: BatchRetry | None = None
+) -> BatchView:
     """Do the items again that have no accepted answer. What was used before counts for the budget."""
     batch = await _find(service, batch_id, caller.owner)
+    if ask is not None:
+        budget = check_budget(ask.budget.as_budget(), service.settings.models) if ask.budget else None
+        batch = await change_limits(service.store.batches, batch, budget, ask.parallel)
     await retry_batch(service.store.batches, batch)
     return await _view(service, batch)
 
