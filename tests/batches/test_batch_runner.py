@@ -2,12 +2,20 @@
 
 import asyncio
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from langchain_core.messages import HumanMessage
 
-from maniple.batches import AnswerRule, BatchRunner, BatchSpecification, make_batch, read_results, retry_batch
+from maniple.batches import (
+    AnswerRule,
+    BatchRunner,
+    BatchSpecification,
+    change_limits,
+    make_batch,
+    read_results,
+    retry_batch,
+)
 from maniple.graph import RunOptions
 from maniple.runs import RunRequest, open_engine
 from maniple.runs.in_process import InProcessEngine
@@ -91,6 +99,30 @@ async def test_no_item_is_started_when_the_budget_is_used_up(scene):
     items = await scene.store.batches.list_items(batch.batch_id, "left_out")
     assert all("budget" in one.reason for one in items)
     assert len(await scene.store.runs.list("")) == 6 - len(items)
+
+
+async def test_a_retry_goes_on_after_the_end_of_the_budget_with_a_larger_one(scene):
+    batch = await scene.add(4, parallel=1, budget=Budget(model_calls=4))
+    assert (await scene.finish(batch))["left_out"] >= 1
+    await retry_batch(scene.store.batches, batch)
+    assert (await scene.finish(batch))["left_out"] >= 1  # what was used counts
+    changed = await change_limits(scene.store.batches, batch, Budget(model_calls=100), 3)
+    assert changed == replace(await scene.store.batches.get(batch.batch_id, ""), is_open=batch.is_open)
+    await retry_batch(scene.store.batches, changed)
+    assert await scene.finish(changed) == {"accepted": 4}
+    assert (await scene.store.batches.get(batch.batch_id, "")).parallel == 3
+
+
+async def test_a_batch_that_cannot_be_worked_on_does_not_stop_the_others(scene, caplog):
+    broken = await scene.add(1)
+    await scene.store.batches.set_limits(broken.batch_id, '{"no_limit": 1}', 1)
+    sound = await scene.add(1)
+    for _ in range(3):
+        assert await scene.runner.advance_all()
+    assert len(await scene.store.runs.list("")) == 1
+    assert (await scene.store.batches.total(sound.batch_id)).counts == {"started": 1}
+    assert (await scene.store.batches.total(broken.batch_id)).counts == {"waiting": 1}
+    assert caplog.text.count(broken.batch_id) == 1  # it is tried again later
 
 
 async def test_a_run_that_waits_for_a_person_fails_its_item(scene):

@@ -7,6 +7,7 @@ process or the next one after a crash, requests the run of this id: one that exi
 import asyncio
 import json
 import logging
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
@@ -16,7 +17,7 @@ from langchain_core.messages import HumanMessage
 
 from maniple.background import background_task
 from maniple.batches.answer_rules import AnswerRule
-from maniple.errors import ManipleError
+from maniple.errors import ManipleError, StoreError
 from maniple.report_files import read_answer
 from maniple.runs import Engine, RunRequest
 from maniple.scope.budget import Budget
@@ -26,6 +27,8 @@ BUSY_SECONDS = 0.1
 """How often the runs of a batch are looked at."""
 IDLE_SECONDS = 1.0
 """How often new batches are looked for."""
+FAULT_SECONDS = 60.0
+"""When a batch is tried again that could not be worked on."""
 _USED_UP = "The budget of the batch is used up."
 _LOG = logging.getLogger(__name__)
 
@@ -40,13 +43,28 @@ class BatchRunner:
         self._batches = store.batches
         self._requested = set[str]()
         """The runs that this process has requested."""
+        self._set_aside = dict[str, float]()
+        """When each batch that could not be worked on is tried again (monotonic seconds)."""
 
     async def advance_all(self) -> bool:
         """Work on every open batch; return whether there is one. Raises `StoreError`."""
         found = await self._batches.list_open(self._driver)
         for batch in found:
-            await self.advance(batch)
+            if self._set_aside.get(batch.batch_id, 0.0) <= time.monotonic():
+                await self._advance_alone(batch)
         return bool(found)
+
+    async def _advance_alone(self, batch: Batch) -> None:
+        """Work on a batch whose faults do not stop the others. Raises `StoreError`, which does."""
+        try:
+            if not await self.advance(batch):
+                self._set_aside.pop(batch.batch_id, None)
+        except StoreError:
+            raise
+        except Exception:  # noqa: BLE001 - it is logged, and the others go on
+            self._set_aside[batch.batch_id] = time.monotonic() + FAULT_SECONDS
+            text = "Batch %s could not be worked on; it is tried again in %g s."
+            _LOG.exception(text, batch.batch_id, FAULT_SECONDS)
 
     async def advance(self, batch: Batch) -> bool:
         """Judge what has ended and start what has room; return whether the batch is open still."""
