@@ -78,6 +78,7 @@ async def test_each_item_is_one_run_with_a_result(scene):
     assert all(one["answer"] and one["input"] for one in results)
     runs = await scene.store.runs.list("")
     assert {one["run_id"] for one in results} == {run.run_id for run in runs}
+    assert not any(RunRequest.of(run).options.may_ask for run in runs)
     assert not (await scene.store.batches.get(batch.batch_id, "")).is_open
 
 

@@ -103,6 +103,7 @@ class BatchRunner:
         request = replace(
             request,
             messages=[HumanMessage(item.input)],
+            options=replace(request.options, may_ask=False),  # nobody answers in a batch
             budget=request.budget.within(left),
             run_id=item.run_id,
         )
