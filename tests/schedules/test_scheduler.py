@@ -47,6 +47,12 @@ class Scene:
         await self.store.schedules.add(made)
         return made.schedule_id
 
+    async def add_once(self, moment):
+        asked = ScheduleSpecification(ScheduleTiming(at=moment))
+        made = make_schedule(asked, RunRequest([HumanMessage("1+3=?")]), MIDNIGHT, Redactor(()))
+        await self.store.schedules.add(made)
+        return made
+
     async def at(self, seconds):
         self.now = MIDNIGHT + seconds
         await self.scheduler.run_due()
@@ -218,11 +224,33 @@ async def test_a_paused_schedule_starts_nothing_and_catches_up_with_nothing(scen
     assert await scene.states(schedule_id) == [(11 * MINUTE, "started")]
 
 
+async def test_a_single_time_that_came_in_a_pause_is_left_out(scene):
+    made = await scene.add_once("2027-01-15T08:00:00Z")
+    await scene.store.schedules.update(replace(made, paused_at=scene.now))
+    later = made.next_at + 10 * MINUTE
+    resumed = resumed_schedule(await scene.store.schedules.get(made.schedule_id, ""), later)
+    await scene.store.schedules.update(resumed)
+    await scene.at(later - MIDNIGHT)
+    assert (resumed.next_at, await scene.runs()) == (None, [])
+    early = resumed_schedule(replace(made, paused_at=scene.now), made.next_at - 1)
+    assert early.next_at == made.next_at
+
+
+async def test_a_schedule_whose_times_cannot_be_found_is_paused_and_the_others_go_on(scene):
+    broken, sound = await scene.add(), await scene.add()
+    schedule = await scene.store.schedules.get(broken, "")
+    await scene.store.schedules.update(replace(schedule, zone="Europe/Nowhere"))
+    for seconds in (MINUTE, 2 * MINUTE):
+        await scene.at(seconds)
+    await scene.end_all()
+    assert [seconds for seconds, _ in await scene.states(sound)] == [MINUTE, 2 * MINUTE]
+    [tick] = await scene.store.schedules.list_ticks(broken)
+    assert tick.state == "failed" and "Europe/Nowhere" in tick.reason
+    assert (await scene.store.schedules.get(broken, "")).paused_at == MIDNIGHT + MINUTE
+
+
 async def test_a_single_time_is_due_once(scene):
-    asked = ScheduleSpecification(ScheduleTiming(at="2027-01-15T08:00:00Z"))
-    request = RunRequest([HumanMessage("1+3=?")])
-    made = make_schedule(asked, request, MIDNIGHT, Redactor(()))
-    await scene.store.schedules.add(made)
+    made = await scene.add_once("2027-01-15T08:00:00Z")
     for later in (-1, 0, 100, 90_000):
         await scene.at(made.next_at - MIDNIGHT + later)
     assert len(await scene.runs()) == 1

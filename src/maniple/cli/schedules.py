@@ -223,7 +223,8 @@ def _make_request(
     from maniple.scope.budget import Budget
 
     limits = parse_budget(budget, settings.models) if budget else Budget()
-    options = RunOptions(depth=depth or "", effort=effort or "")
+    # Nobody is there to answer when the time comes.
+    options = RunOptions(depth=depth or "", effort=effort or "", may_ask=False)
     return RunRequest([HumanMessage(text)], options=options, budget=limits)
 
 
@@ -298,9 +299,16 @@ async def _change(settings: "Settings", name: str, *, pauses: bool) -> int:
         if changed is None:
             changed = await asyncio.to_thread(resumed_schedule, schedule, now)
         await store.schedules.update(changed)
-    state = "is paused" if pauses else f"goes on; next on {_shown(changed.next_at, changed.zone)}"
-    Consoles.of_this_process().note(f"Schedule {schedule.schedule_id[:8]} {state}.")
+    Consoles.of_this_process().note(f"Schedule {schedule.schedule_id[:8]} {_describe_state(changed)}.")
     return 0
+
+
+def _describe_state(schedule: "Schedule") -> str:
+    if schedule.paused_at is not None:
+        return "is paused"
+    if schedule.next_at is None:
+        return "is over: its last time has passed"
+    return f"goes on; next on {_shown(schedule.next_at, schedule.zone)}"
 
 
 async def _remove(settings: "Settings", name: str) -> int:

@@ -17,7 +17,7 @@ from uuid import NAMESPACE_URL, uuid5
 from pydantic import ValidationError
 
 from maniple.background import background_task
-from maniple.errors import ManipleError
+from maniple.errors import ManipleError, StoreError
 from maniple.runs import Engine, RunRequest, ServiceStopping, ThreadBusy
 from maniple.schedules.schedule_times import latest_time, next_time
 from maniple.store import RunRecord, Schedule, ScheduleTick, Store, TickState
@@ -46,12 +46,26 @@ class Scheduler:
         """Store the ticks that are due now, and start what waits. Raises `StoreError`."""
         now = self._clock()
         for schedule in await self._schedules.list_due(now):
-            await self._store_ticks(schedule, now)
+            await self._store_ticks_or_pause(schedule, now)
         blocked = set[str]()
         for tick in await self._schedules.list_pending():
             # The ticks of one schedule are started in their order.
             if tick.schedule_id not in blocked and not await self._settle(tick, now):
                 blocked.add(tick.schedule_id)
+
+    async def _store_ticks_or_pause(self, schedule: Schedule, now: float) -> None:
+        """Store the due ticks of a schedule; one whose times cannot be found must not stop the others."""
+        try:
+            await self._store_ticks(schedule, now)
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - it is stored and logged
+            why = str(error) if isinstance(error, ManipleError) else f"{type(error).__name__}; see the log."
+            _LOG.exception("Schedule %s is paused.", schedule.schedule_id)
+            failed = _make_tick(schedule, schedule.next_at or now)
+            reason = f"The schedule is paused: {why}"
+            await self._schedules.add_tick(replace(failed, state="failed", reason=reason))
+            await self._schedules.update(replace(schedule, paused_at=now))
 
     async def _store_ticks(self, schedule: Schedule, now: float) -> None:
         """Store each due tick of a schedule. Every step may be done again after a crash."""

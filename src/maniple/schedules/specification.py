@@ -67,10 +67,16 @@ def make_schedule(
 
 
 def resumed_schedule(schedule: Schedule, now: float) -> Schedule:
-    """Return a schedule that is not paused any more. The ticks of a pause are not caught up with."""
+    """Return a schedule that is not paused any more. The ticks of a pause are not caught up with.
+
+    It is over if its last one was among them.
+    """
     if schedule.paused_at is None:
         return schedule
-    following = next_time(schedule.cron, schedule.zone, now) if schedule.cron else schedule.next_at
+    if schedule.cron:
+        following = next_time(schedule.cron, schedule.zone, now)
+    else:
+        following = schedule.next_at if (schedule.next_at or 0.0) > now else None
     return replace(schedule, paused_at=None, next_at=following)
 
 
