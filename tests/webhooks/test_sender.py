@@ -1,10 +1,12 @@
 """What is sent to webhooks, how often, and what is said of it."""
 
+import asyncio
 import base64
 import hashlib
 import hmac
 import json
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 
 import httpx
@@ -19,7 +21,7 @@ from maniple.webhooks import WebhookSender, WebhookTargets, derive_secret, make_
 from maniple.webhooks.sender import RETRY_SECONDS
 from maniple.webhooks.targets import MAX_WEBHOOKS, InvalidWebhook
 from tests.store.conftest import postgres_store, reopen, sqlite_store, store  # noqa: F401 - fixtures
-from tests.store.samples import stored_run
+from tests.store.samples import a_run, a_thread, stored_run
 
 pytestmark = pytest.mark.anyio
 KEY = b"k" * 32
@@ -31,9 +33,14 @@ class Receiver:
 
     answers: list[int] = field(default_factory=list)
     requests: list[httpx.Request] = field(default_factory=list)
+    silent_url: str = ""
+    silent: asyncio.Event | None = None
+    """Set when `silent_url` is to answer."""
 
     async def __call__(self, request: httpx.Request) -> httpx.Response:
         await request.aread()
+        if self.silent is not None and str(request.url) == self.silent_url:
+            await self.silent.wait()
         self.requests.append(request)
         return httpx.Response(self.answers.pop(0) if self.answers else 200)
 
@@ -49,7 +56,8 @@ class Scene:
         self.sender = WebhookSender(self.store.webhooks, client, KEY, lambda: self.now)
 
     async def webhook(self, *statuses, owner=""):
-        webhook = make_webhook(owner, "https://e.test/hook", statuses, 1.0)
+        url = f"https://e.test/hook/{owner}".rstrip("/")
+        webhook = make_webhook(owner, url, statuses, 1.0)
         await self.store.webhooks.add(webhook)
         return webhook
 
@@ -114,6 +122,31 @@ async def test_a_delivery_is_tried_again_with_the_same_message_and_then_given_up
     await scene.after()
     [sent] = await scene.store.webhooks.list_deliveries(webhook.webhook_id)
     assert sent.state == "delivered"
+
+
+async def test_an_address_that_does_not_answer_holds_up_no_other_one(scene):
+    silent, sound = await scene.webhook(owner="ann"), await scene.webhook(owner="bob")
+    for owner, count in (("ann", 130), ("bob", 30)):
+        thread = await scene.store.threads.create(a_thread(owner))
+        for _ in range(count):
+            run = await scene.store.runs.add(a_run(thread, scene.store.process))
+            await scene.store.runs.change(run.run_id, status="completed")
+    scene.receiver.silent = asyncio.Event()
+    scene.receiver.silent_url = silent.url
+    sending = asyncio.create_task(scene.sender.send_due())
+
+    async def states(webhook):
+        found = await scene.store.webhooks.list_deliveries(webhook.webhook_id, 200)
+        return Counter((one.state, one.attempts) for one in found)
+
+    async with asyncio.timeout(60):
+        while (await states(sound))["delivered", 1] < 30:
+            assert not sending.done(), sending.result()
+            await asyncio.sleep(0.01)
+    assert await states(silent) == {("pending", 1): 5, ("pending", 0): 125}
+    scene.receiver.silent.set()
+    await sending
+    assert await states(silent) == {("delivered", 1): 130}
 
 
 async def test_an_attempt_that_a_kill_cut_off_is_made_again(scene):

@@ -73,8 +73,13 @@ class WebhookTable(Protocol):
         """Delete a webhook with its deliveries; return whether it existed."""
         ...
 
-    async def list_due(self, now: float, limit: int) -> Sequence[WebhookDelivery]:
-        """Return pending deliveries whose next attempt is due, the oldest first."""
+    async def list_due(
+        self, now: float, limit: int, without: Sequence[str] = ()
+    ) -> Sequence[WebhookDelivery]:
+        """Return pending deliveries whose next attempt is due, the oldest first.
+
+        Those to the webhooks `without` are left out.
+        """
         ...
 
     async def claim(self, delivery: WebhookDelivery, until: float) -> bool:
@@ -131,10 +136,13 @@ class SqlWebhooks:
         sql = "DELETE FROM webhooks WHERE webhook_id = ? AND owner = ? RETURNING 1"
         return bool(await self._database.execute(sql, (webhook_id, owner)))
 
-    async def list_due(self, now: float, limit: int) -> Sequence[WebhookDelivery]:
-        due = "state = 'pending' AND next_at <= ? ORDER BY next_at, position LIMIT ?"
+    async def list_due(
+        self, now: float, limit: int, without: Sequence[str] = ()
+    ) -> Sequence[WebhookDelivery]:
+        others = f"AND webhook_id NOT IN ({', '.join('?' * len(without))}) " if without else ""
+        due = f"state = 'pending' AND next_at <= ? {others}ORDER BY next_at, position LIMIT ?"
         sql = f"SELECT {_DELIVERIES} FROM webhook_deliveries WHERE {due}"
-        return [WebhookDelivery(*row) for row in await self._database.fetch(sql, (now, limit))]
+        return [WebhookDelivery(*row) for row in await self._database.fetch(sql, (now, *without, limit))]
 
     async def claim(self, delivery: WebhookDelivery, until: float) -> bool:
         sql = (

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -26,7 +27,10 @@ RETRY_SECONDS = (5.0, 300.0, 1_800.0, 7_200.0, 18_000.0, 36_000.0, 50_400.0, 72_
 """The pauses after failed attempts, those that the specification recommends; then the delivery has failed."""
 RETENTION_SECONDS = 30 * 86_400.0
 """How long deliveries are shown."""
-_PARALLEL = 20
+_PARALLEL = 100
+"""How many attempts are under way at a time, at most."""
+_PARALLEL_OF_WEBHOOK = 5
+"""How many of them are to one webhook: an address that does not answer holds up no others."""
 _SWEEP_SECONDS = 3_600.0
 _MAX_OUTCOME_CHARACTERS = 300
 _LOG = logging.getLogger(__name__)
@@ -47,17 +51,55 @@ class WebhookSender:
         self._key = key
         self._clock = clock
         self._swept_at = float("-inf")
+        self._under_way: dict[asyncio.Task[None], WebhookDelivery] = {}
 
     async def send_due(self) -> None:
-        """Make the attempts that are due now; raises `StoreError`."""
+        """Make the attempts that are due now, and wait for their ends; raises `StoreError`."""
+        await self.begin_due()
+        while self._under_way:
+            await self.wait()
+            await self.begin_due()
+
+    async def begin_due(self) -> None:
+        """Begin the attempts that are due and have room; raises `StoreError`."""
         now = self._clock()
-        due = await self._webhooks.list_due(now, _PARALLEL)
-        async with asyncio.TaskGroup() as attempts:
-            for delivery in due:
-                attempts.create_task(self._attempt(delivery))
+        while await self._begin_some(now):
+            pass
         if now - self._swept_at > _SWEEP_SECONDS:
             self._swept_at = now
             await self._webhooks.delete_settled(now - RETENTION_SECONDS)
+
+    async def _begin_some(self, now: float) -> bool:
+        """Begin some attempts to webhooks with room; return whether there were any."""
+        counts = Counter(one.webhook_id for one in self._under_way.values())
+        busy = [webhook_id for webhook_id, count in counts.items() if count >= _PARALLEL_OF_WEBHOOK]
+        begun = {one.delivery_id for one in self._under_way.values()}
+        has_begun = False
+        for delivery in await self._webhooks.list_due(now, _PARALLEL, busy):
+            has_room = len(self._under_way) < _PARALLEL and counts[delivery.webhook_id] < _PARALLEL_OF_WEBHOOK
+            if has_room and delivery.delivery_id not in begun:
+                counts[delivery.webhook_id] += 1
+                self._under_way[asyncio.create_task(self._attempt(delivery))] = delivery
+                has_begun = True
+        return has_begun
+
+    async def wait(self, seconds: float | None = None) -> None:
+        """Wait until an attempt has ended, `seconds` at most; raises what it has raised."""
+        if not self._under_way:
+            await asyncio.sleep(seconds or 0.0)
+            return
+        ended, _ = await asyncio.wait(self._under_way, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        for attempt in ended:
+            del self._under_way[attempt]
+        for error in [attempt.exception() for attempt in ended]:
+            if error is not None:
+                raise error
+
+    async def close(self) -> None:
+        """Break off the attempts under way, which another process makes again."""
+        for attempt in self._under_way:
+            attempt.cancel()
+        await asyncio.gather(*self._under_way, return_exceptions=True)
 
     async def _attempt(self, delivery: WebhookDelivery) -> None:
         webhook = await self._webhooks.get(delivery.webhook_id, None)
@@ -123,16 +165,21 @@ async def open_webhook_sender(
         transport=transport, follow_redirects=False, timeout=ATTEMPT_SECONDS
     ) as client:
         sender = WebhookSender(webhooks, client, key)
-        async with background_task(_send_on(sender), "webhooks"):
-            yield sender
+        try:
+            async with background_task(_send_on(sender), "webhooks"):
+                yield sender
+        finally:
+            await sender.close()
 
 
 async def _send_on(sender: WebhookSender) -> None:
     while True:
         try:
-            await sender.send_due()
-        except* ManipleError as errors:
-            _LOG.warning("Webhooks could not be sent: %s", errors.exceptions[0])
-        except* Exception:  # noqa: BLE001 - the others are sent until the program ends
+            await sender.begin_due()
+            await sender.wait(LOOK_SECONDS)
+            continue
+        except ManipleError as error:
+            _LOG.warning("Webhooks could not be sent: %s", error)
+        except Exception:  # noqa: BLE001 - the others are sent until the program ends
             _LOG.exception("A webhook could not be sent; it is tried again.")
         await asyncio.sleep(LOOK_SECONDS)
