@@ -173,7 +173,7 @@ def told(values: Any) -> list[str]:
 async def test_an_earlier_question_is_asked_again_on_a_branch_of_which_the_thread_has_the_states(
     client: LangGraphClient, model: OpenAIServer
 ):
-    model.reset({"coordinator": [reply(f"Answer {number}.") for number in range(1, 9)]})
+    model.reset({"coordinator": [reply(f"Answer {number}.") for number in range(1, 10)]})
     thread = await new_thread(client)
     for text in ("One?", "Two?"):
         await client.runs.wait(thread, "maniple", input=asking(text))
@@ -199,9 +199,14 @@ async def test_an_earlier_question_is_asked_again_on_a_branch_of_which_the_threa
         "More?",
         "Answer 7.",
     ]
-    # The thread itself goes on as it was.
-    assert told((await client.threads.get_state(thread))["values"]) == told(newest["values"])
-    assert told(await go(newest, input=asking("On?")))[2:] == ["Two?", "Answer 2.", "On?", "Answer 8."]
+    # Without a checkpoint, the thread goes on from its newest one, that of whichever branch.
+    assert told((await client.threads.get_state(thread))["values"])[-1] == "Answer 7."
+    assert told((await client.threads.get(thread))["values"])[-1] == "Answer 7."
+    assert told(await client.runs.wait(thread, "maniple", input=asking("On?")))[3:] == [
+        *("Answer 4.", "More?", "Answer 7.", "On?", "Answer 8.")
+    ]
+    assert told(await go(newest, input=asking("Back?")))[2:] == ["Two?", "Answer 2.", "Back?", "Answer 9."]
+    assert len(await client.runs.list(thread, limit=100)) == 9
 
 
 async def test_the_stream_of_a_branch_is_joined_under_the_name_of_its_thread(

@@ -11,7 +11,12 @@ from maniple.api.protocols.conversations import find_segment_start
 from maniple.api.protocols.langgraph.assistants import UnsupportedRequest, find_agent
 from maniple.api.protocols.langgraph.interrupts import split_answers
 from maniple.api.protocols.langgraph.run_request import InvalidRun, LangGraphRun, read_messages
-from maniple.api.protocols.langgraph.thread_states import StatePlace, StateTree, read_state_tree
+from maniple.api.protocols.langgraph.thread_states import (
+    StatePlace,
+    StateTree,
+    find_newest_line,
+    read_state_tree,
+)
 from maniple.api.protocols.langgraph.transcripts import RunTranscript, read_transcripts
 from maniple.api.protocols.run_choices import RunChoices
 from maniple.errors import ManipleError
@@ -25,12 +30,14 @@ from maniple.store import Thread
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """The thread of a request and what was said in its runs; without a thread, a new one is made."""
+    """The line of a thread on which a run goes on, and what was said in it; without a thread, a new one."""
 
     service: Service
     owner: str
     thread_id: str | None
-    transcripts: list[RunTranscript]
+    transcripts: Sequence[RunTranscript] = ()
+    thread: Thread | None = None
+    """The thread that the request names, if it exists."""
 
     @property
     def newest(self) -> RunTranscript | None:
@@ -58,7 +65,7 @@ async def accept_run(
         history, place = await _find_place(target, given.asked_checkpoint or "")
         if not place.is_newest:
             return await _ask_again(target, history, place, given, agent)
-        target = replace(target, thread_id=place.line.thread_id, transcripts=[*place.transcripts])
+        target = replace(target, thread_id=place.line.thread.thread_id, transcripts=place.transcripts)
         newest = target.newest
     if given.command is not None and given.command.is_end:
         return await _end_waiting(service, owner, target.transcripts)
@@ -86,11 +93,9 @@ async def _ask(target: _Target, asked: Mapping[str, Any], given: LangGraphRun, a
 
 async def _find_place(target: _Target, checkpoint_id: str) -> tuple[StateTree, StatePlace]:
     """Return the history of a thread and a place in it; raises `InvalidRun`."""
-    store = target.service.store
-    thread = await store.threads.get(target.thread_id, target.owner) if target.thread_id else None
-    if thread is None:
+    if target.thread is None:
         raise InvalidRun("A new thread has no checkpoint yet. Leave it out.")
-    history = await read_state_tree(store, thread)
+    history = await read_state_tree(target.service.store, target.thread)
     try:
         return history, history.find(checkpoint_id)
     except NotFound as error:
@@ -156,7 +161,7 @@ async def require_webhook(service: Service, owner: str, url: str | None) -> None
 
 
 async def answer_run(
-    service: Service, owner: str, transcripts: list[RunTranscript], resume: object
+    service: Service, owner: str, transcripts: Sequence[RunTranscript], resume: object
 ) -> AcceptedRun:
     """Answer what a thread waits for; raises `RunNotWaiting` and the errors of `Engine.resume`."""
     waiting = _find_waiting(transcripts)
@@ -190,14 +195,15 @@ def _find_waiting(transcripts: Sequence[RunTranscript]) -> RunTranscript:
 
 async def _find_target(service: Service, owner: str, name: str | None, *, makes: bool) -> _Target:
     if name is None:
-        return _Target(service, owner, None, [])
+        return _Target(service, owner, None)
     thread_id = await resolve_thread_id(service.store, name, owner)
     thread: Thread | None = await service.store.threads.get(thread_id, owner)
     if thread is None:
         if not makes:
             raise NotFound("There is no such thread. Make it, or send if_not_exists: create.")
-        return _Target(service, owner, thread_id, [])
-    return _Target(service, owner, thread_id, await read_transcripts(service.store, thread))
+        return _Target(service, owner, thread_id)
+    line = await find_newest_line(service.store, thread)
+    return _Target(service, owner, line.thread_id, await read_transcripts(service.store, line), thread)
 
 
 async def _find_repeated(target: _Target, messages: list[BaseMessage]) -> AcceptedRun | None:

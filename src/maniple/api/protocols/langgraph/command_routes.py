@@ -25,6 +25,7 @@ from maniple.api.protocols.langgraph.thread_events import (
     number_of,
 )
 from maniple.api.protocols.langgraph.thread_routes import ThreadPath
+from maniple.api.protocols.langgraph.thread_states import find_newest_line
 from maniple.api.protocols.langgraph.transcripts import (
     join_messages,
     make_values,
@@ -155,12 +156,17 @@ async def send_command(
         return CommandAnswer(type="error", id=command.id, error=_ERRORS[error.code], message=str(error))
     meta = None
     if accepted is not None:
-        thread = await get_thread(service.store, thread_id, caller.owner)
+        thread = await _get_line(service.store, thread_id, caller.owner)
         ids = [one.run_id for one in await _list_runs(service.store, thread)]
         place = ids.index(accepted.run.run_id) + 1
         meta = {"applied_through_seq": number_of(place, accepted.after)}
         bells.ring(thread.thread_id)
     return CommandAnswer(type="success", id=command.id, result=result, meta=meta)
+
+
+async def _get_line(store: Store, name: str, owner: str) -> Thread:
+    """Return the thread of a client, or the branch of it with the newest run; raises `NotFound`."""
+    return await find_newest_line(store, await get_thread(store, name, owner))
 
 
 async def _list_runs(store: Store, thread: Thread) -> list[RunRecord]:
@@ -190,7 +196,7 @@ async def _obey(given: _Command, method: str) -> tuple[dict[str, Any], AcceptedR
         case "input.inject":
             return {}, await _inject(given)
         case "state.get":
-            thread = await get_thread(given.service.store, given.name, given.owner)
+            thread = await _get_line(given.service.store, given.name, given.owner)
             transcripts = await read_transcripts(given.service.store, thread)
             keys = given.params.get("keys")
             values = make_values(transcripts) if transcripts else {}
@@ -223,7 +229,7 @@ async def _respond(given: _Command) -> AcceptedRun:
         str(one.get("interrupt_id")): one.get("response")
         for one in cast("Sequence[Mapping[str, Any]]", entries)
     }
-    thread = await get_thread(given.service.store, given.name, given.owner)
+    thread = await _get_line(given.service.store, given.name, given.owner)
     transcripts = await read_transcripts(given.service.store, thread)
     return await answer_run(given.service, given.owner, transcripts, answers)
 
@@ -232,7 +238,7 @@ async def _inject(given: _Command) -> AcceptedRun:
     message: Any = given.params.get("message") or {}
     if not isinstance(message.get("content"), str) or not message["content"].strip():
         raise InvalidRun("params.message.content must be a text.")
-    thread = await get_thread(given.service.store, given.name, given.owner)
+    thread = await _get_line(given.service.store, given.name, given.owner)
     active = [one for one in await _list_runs(given.service.store, thread) if one.is_unfinished]
     if not active:
         raise RunNotWorking("No run of this thread works. Start one with the message.")
@@ -253,7 +259,7 @@ async def stream_thread_events(
     bells: BellsOf,
 ) -> EventSourceResponse:
     """Stream the events of the newest run, or those after number `since`, and of all runs that follow."""
-    thread = await get_thread(service.store, thread_id, caller.owner)
+    thread = await _get_line(service.store, thread_id, caller.owner)
     return stream_frames(_ThreadStream(service, thread, wanted, bells).frames())
 
 

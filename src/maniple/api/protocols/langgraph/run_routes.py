@@ -396,16 +396,19 @@ async def list_runs(
     offset: Annotated[int, Query(ge=0, le=10_000)] = 0,
     status: _RunStatus | None = None,
 ) -> list[LangGraphRunView]:
-    """The runs of a conversation, or those with a status, newest first."""
+    """The runs of a conversation and of its branches, or those with a status, newest first."""
     thread = await get_thread(service.store, thread_id, caller.owner)
-    found: list[RunRecord] = []
-    async with aclosing(read_runs(service.store.runs, thread.thread_id)) as runs:
-        async for run in runs:
-            if status in (None, _STATUS[run.status]):
-                found.append(run)
-            if len(found) == offset + limit:
-                break
-    return [_describe_run(run) for run in found[offset:]]
+    found: dict[str, RunRecord] = {}
+    for line in await list_family(service.store, thread, with_copies=False):
+        wanted = 0
+        async with aclosing(read_runs(service.store.runs, line.thread_id)) as runs:
+            async for run in runs:
+                if status in (None, _STATUS[run.status]):
+                    found[run.run_id], wanted = run, wanted + 1
+                if wanted == offset + limit:
+                    break
+    newest_first = sorted(found.values(), key=lambda run: run.created_at, reverse=True)
+    return [_describe_run(run) for run in newest_first[offset : offset + limit]]
 
 
 @router.get("/threads/{thread_id}/runs/{run_id}", summary="Read a run", responses=error_responses(404))

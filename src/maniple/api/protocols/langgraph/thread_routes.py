@@ -19,7 +19,12 @@ from maniple.api.protocols.chat_request import TEAM
 from maniple.api.protocols.langgraph.assistants import UnsupportedRequest, make_assistant_id
 from maniple.api.protocols.langgraph.interrupts import describe_interrupts
 from maniple.api.protocols.langgraph.run_request import MAX_METADATA_CHARACTERS, ClientMetadata
-from maniple.api.protocols.langgraph.thread_states import StateTree, StateView, read_state_tree
+from maniple.api.protocols.langgraph.thread_states import (
+    StateTree,
+    StateView,
+    find_newest_line,
+    read_state_tree,
+)
 from maniple.api.protocols.langgraph.transcripts import (
     format_time,
     make_values,
@@ -424,7 +429,9 @@ async def _describe(
     service: Service, threads: Sequence[Thread], *, has_values: bool
 ) -> list[LangGraphThread]:
     views: list[LangGraphThread] = []
-    for thread, view in zip(threads, await read_thread_views(service.store, threads), strict=True):
+    lines = [await find_newest_line(service.store, one) if has_values else one for one in threads]
+    shown = await read_thread_views(service.store, lines)
+    for thread, line, view in zip(threads, lines, shown, strict=True):
         updated = format_time(thread.updated_at)
         found: dict[str, Any] = {
             "thread_id": thread.name,
@@ -435,7 +442,7 @@ async def _describe(
             "status": view.status,
         }
         if has_values:
-            transcripts = await read_transcripts(service.store, thread)
+            transcripts = await read_transcripts(service.store, line)
             found["values"] = make_values(transcripts) if transcripts else None
             found["interrupts"] = {
                 one.run.run_id: describe_interrupts(one.pauses.values())

@@ -70,7 +70,7 @@ class StateView(BaseModel):
 class ThreadLine:
     """A thread, or a branch that begins with its runs, and what was said in the runs, oldest first."""
 
-    thread_id: str
+    thread: Thread
     transcripts: Sequence[RunTranscript]
     questions: Sequence[str]
     """The ids of the checkpoints after their questions: that of a question that was asked again is one."""
@@ -130,11 +130,11 @@ class StateTree:
 
     thread: Thread
     lines: Sequence[ThreadLine]
-    """That of the thread itself comes first."""
+    """That with the newest run comes first."""
 
     @property
     def newest(self) -> StatePlace:
-        """The newest place of the thread itself."""
+        """The newest place, from which a run goes on that names no checkpoint."""
         return StatePlace(self.lines[0], len(self.lines[0].transcripts))
 
     def places(self) -> list[StatePlace]:
@@ -220,19 +220,28 @@ class StateTree:
 
 async def read_state_tree(store: Store, thread: Thread) -> StateTree:
     """Return a thread with all of its states."""
+    family = await list_family(store, thread, with_copies=False)
+    newest = await _find_newest(store, family)
     known: dict[str, RunTranscript] = {}
-    lines: dict[str, list[RunTranscript]] = {}
-    for one in await list_family(store, thread, with_copies=False):
-        lines[one.thread_id] = await read_transcripts(store, one, known)
-        known.update({each.run.run_id: each for each in lines[one.thread_id]})
-    questions = _name_questions(lines.values())
-    return StateTree(
-        thread,
-        [
-            ThreadLine(thread_id, said, [questions[one.run.run_id] for one in said])
-            for thread_id, said in lines.items()
-        ],
-    )
+    said: list[tuple[Thread, list[RunTranscript]]] = []
+    for one in sorted(family, key=lambda one: one != newest):
+        said.append((one, await read_transcripts(store, one, known)))
+        known.update({each.run.run_id: each for each in said[-1][1]})
+    questions = _name_questions([one for _, one in said])
+    lines = [ThreadLine(one, runs, [questions[each.run.run_id] for each in runs]) for one, runs in said]
+    return StateTree(thread, lines)
+
+
+async def find_newest_line(store: Store, thread: Thread) -> Thread:
+    """Return a thread, or that of its branches which has the newest run: its newest state is the thread's."""
+    return await _find_newest(store, await list_family(store, thread, with_copies=False))
+
+
+async def _find_newest(store: Store, family: Sequence[Thread]) -> Thread:
+    if len(family) == 1:
+        return family[0]
+    begun = [(one, await store.runs.list_by_thread(one.thread_id, 1)) for one in family]
+    return max(begun, key=lambda one: one[1][0].created_at if one[1] else 0.0)[0]
 
 
 def _name_questions(lines: Iterable[Sequence[RunTranscript]]) -> Mapping[str, str]:
