@@ -37,8 +37,8 @@ async def open_sweeper(app: App) -> AsyncGenerator[None]:
         while True:
             try:
                 await _delete_abandoned(app)
-            except ManipleError as error:
-                _LOG.warning("Temporary conversations could not be listed: %s", error)
+            except Exception as error:  # noqa: BLE001 - it is tried again until the program ends
+                _warn(error, "Temporary conversations could not be listed")
             await asyncio.sleep(app.engine_config.watch_seconds)
 
     async with background_task(sweep(), "delete temporary conversations"):
@@ -51,5 +51,10 @@ async def _delete_abandoned(app: App) -> None:
             await delete_conversation(app, thread.thread_id, thread.owner)
         except NotFound:
             pass  # another process has deleted it
-        except ManipleError as error:
-            _LOG.warning("The temporary conversation %s is not deleted yet: %s", thread.thread_id, error)
+        except Exception as error:  # noqa: BLE001 - one conversation must not stop the others
+            _warn(error, f"The temporary conversation {thread.thread_id} is not deleted yet")
+
+
+def _warn(error: Exception, what: str) -> None:
+    """Log what could not be done; with the traceback of an error that nobody expects."""
+    _LOG.warning("%s: %s", what, error, exc_info=not isinstance(error, ManipleError))
