@@ -6,7 +6,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, cast
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import SchemaError, ValidationError, best_match
 from jsonschema.validators import extend
 from referencing import Registry
@@ -18,6 +18,7 @@ MAX_CHECKS = 50_000
 """How many keywords are applied to one value of a client: `$ref` and `unevaluatedProperties` can double them
 at each level."""
 _SHOWN_CHARACTERS = 200
+_NOT_CHECKED = "patternProperties are not checked"
 _SLOW_KEYWORD = '"patternProperties"'
 """It is checked with Python's regular expressions, which can take exponential time."""
 
@@ -37,29 +38,32 @@ def find_schema_mistake(schema: Any) -> str:
     return ""
 
 
+def find_unchecked(schema: Any) -> str:
+    """Return which pattern or keyword of a valid schema `find_misfit` does not check; "" if there is none."""
+    if _SLOW_KEYWORD in json.dumps(schema):
+        return _NOT_CHECKED
+    formats = FormatChecker(formats=())
+    formats.checks("regex")(_require_pattern)
+    try:
+        Draft202012Validator.check_schema(schema, format_checker=formats)
+    except SchemaError as error:
+        return f"{shorten(repr(error.instance), _SHOWN_CHARACTERS)} is no regular expression of RE2"
+    return ""
+
+
 def find_misfit(schema: Mapping[str, Any] | bool, value: Any) -> str:
-    """Return where and why a value does not fit a valid schema; "" if it fits. May take long.
+    """Return where and why a value does not fit a valid schema, in bounded time; "" if it fits.
+
+    Patterns that RE2 does not know match everything.
 
     Raises:
-        SchemaNotApplicable: a reference in it leads nowhere; no address is fetched.
-    """
-    return "" if schema is True else _find_misfit(Draft202012Validator, schema, value)
-
-
-def find_client_misfit(schema: Mapping[str, Any], value: Any) -> str:
-    """Return what `find_misfit` does, in bounded time. Patterns that RE2 does not know match everything.
-
-    Raises:
-        SchemaNotApplicable: also for `patternProperties`, and beyond `MAX_CHECKS`.
+        SchemaNotApplicable: a reference in it leads nowhere, as no address is fetched; it has
+            `patternProperties`; or more than `MAX_CHECKS` would be made.
     """
     if _SLOW_KEYWORD in json.dumps(schema):
-        raise SchemaNotApplicable("patternProperties are not checked")
-    return _find_misfit(_make_bounded_class(), schema, value)
-
-
-def _find_misfit(validator_class: Any, schema: Mapping[str, Any] | bool, value: Any) -> str:
+        raise SchemaNotApplicable(_NOT_CHECKED)
     # The empty registry: no address in a schema is fetched.
-    validator = validator_class(schema, registry=Registry())
+    validator = _make_bounded_class()(schema, registry=Registry())
     try:
         fault = best_match(validator.iter_errors(value))
     except (Unresolvable, RecursionError) as error:
@@ -67,11 +71,23 @@ def _find_misfit(validator_class: Any, schema: Mapping[str, Any] | bool, value: 
     return "" if fault is None else f"{fault.json_path}: {shorten(fault.message, _SHOWN_CHARACTERS)}"
 
 
-def _make_bounded_class() -> Any:
-    """Return a class of validators that counts its checks and searches with RE2, in linear time."""
+def _compile(pattern: Any) -> Any:
+    """Return a pattern compiled by RE2; None if RE2 does not know it."""
     re2: Any = import_module("re2")  # it has no types
     options = re2.Options()
     options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error:
+        return None
+
+
+def _require_pattern(pattern: Any) -> bool:
+    return not isinstance(pattern, str) or _compile(pattern) is not None
+
+
+def _make_bounded_class() -> Any:
+    """Return a class of validators that counts its checks and searches with RE2, in linear time."""
     checks = 0
 
     def count(rule: Any, *args: Any) -> Any:
@@ -83,11 +99,8 @@ def _make_bounded_class() -> Any:
 
     def match(validator: Any, pattern: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
         del validator, schema
-        try:
-            is_found = not isinstance(instance, str) or re2.compile(pattern, options).search(instance)
-        except re2.error:
-            return
-        if not is_found:
+        known = _compile(pattern) if isinstance(instance, str) else None
+        if known is not None and not known.search(instance):
             yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
     rules = {**cast("Mapping[str, Any]", Draft202012Validator.VALIDATORS), "pattern": match}

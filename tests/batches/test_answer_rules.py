@@ -30,7 +30,21 @@ def test_a_schema_fetches_nothing():
     assert "cannot be applied" in rule.find_fault("{}")
 
 
-@pytest.mark.parametrize("rule", [{"pattern": "("}, {"json_schema": {"type": "number!"}}])
+def test_a_pattern_of_a_schema_takes_linear_time():
+    rule = AnswerRule(json_schema={"type": "string", "pattern": "^(a+)+$"})
+    rule.require_valid()
+    assert rule.find_fault(f'"{"a" * 5_000}b"')
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"pattern": "("},
+        {"json_schema": {"type": "number!"}},
+        {"json_schema": {"items": {"pattern": "^(?!a)"}}},
+        {"json_schema": {"patternProperties": {"a": {}}}},
+    ],
+)
 def test_a_rule_that_cannot_be_used_is_refused(rule):
     with pytest.raises(InvalidBatch):
         AnswerRule(**rule).require_valid()

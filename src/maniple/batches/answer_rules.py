@@ -8,7 +8,7 @@ import re2
 from pydantic import BaseModel, ConfigDict, Field
 
 from maniple.errors import ManipleError
-from maniple.json_schemas import SchemaNotApplicable, find_misfit, find_schema_mistake
+from maniple.json_schemas import SchemaNotApplicable, find_misfit, find_schema_mistake, find_unchecked
 from maniple.text import shorten
 
 _FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n```\s*", re.DOTALL)
@@ -24,8 +24,8 @@ class InvalidBatch(ManipleError):
 class AnswerRule(BaseModel):
     """An answer must not be empty, and match all that is given.
 
-    `pattern` is a regular expression (RE2) that is found in it; `json_schema` (Draft 2020-12) describes the
-    JSON that it is, alone or in one fenced block.
+    `pattern` is a regular expression (RE2) that is found in it; `json_schema` (Draft 2020-12,
+    with patterns of RE2) describes the JSON that it is, alone or in one fenced block.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -40,8 +40,12 @@ class AnswerRule(BaseModel):
         except re2.error as error:
             mistake = b" ".join(error.args).decode(errors="replace")
             raise InvalidBatch(f"The pattern is no regular expression of RE2: {mistake}.") from error
-        if self.json_schema is not None and (mistake := find_schema_mistake(self.json_schema)):
+        if self.json_schema is None:
+            return
+        if mistake := find_schema_mistake(self.json_schema):
             raise InvalidBatch(f"The JSON schema is invalid: {mistake}.")
+        if unchecked := find_unchecked(self.json_schema):
+            raise InvalidBatch(f"The JSON schema cannot be used: {unchecked}. Leave it out.")
 
     def find_fault(self, answer: str) -> str:
         """Return why an answer is not accepted; "" if it is. May take a while for a large answer."""

@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.tools import BaseTool
 
 from maniple.errors import ToolFailure
-from maniple.json_schemas import SchemaNotApplicable, find_client_misfit
+from maniple.json_schemas import SchemaNotApplicable, find_misfit
 from maniple.scope.client_tools import ClientCall, ClientTool, make_call_id
 from maniple.scope.run_scope import run_scope, task_key
 from maniple.text import fix_surrogates
@@ -69,6 +69,6 @@ def result_text(answer: Any) -> str:
 
 def _find_misfit(schema: Any, arguments: Mapping[str, Any]) -> str:
     try:
-        return find_client_misfit(schema, dict(arguments))
+        return find_misfit(schema, dict(arguments))
     except SchemaNotApplicable:
         return ""  # the client checks its arguments itself
