@@ -34,7 +34,6 @@ async def test_the_streams_headers_are_what_the_old_client_and_proxies_need(clie
         ({"messages": []}, "at least 1 item"),
         ({"messages": "x"}, "valid list"),
         ({"messages": [{"role": "user"}]}, "Field required"),
-        ({**QUESTION, "team_members": ["coder", "chef"]}, "no such team member: chef"),
         ({**QUESTION, "on_disconnect": "maybe"}, "'cancel' or 'continue'"),
         ({**QUESTION, "thread_id": "  "}, "pattern"),
         ({"messages": [{"role": "user", "content": " \n"}]}, "the last message is empty"),
@@ -49,6 +48,13 @@ async def test_a_body_that_does_not_fit_is_refused_before_any_stream(client, bod
     response = await client.post("/api/chat/stream", json=body)
     assert response.status_code == 422
     assert words in response.text
+
+
+@pytest.mark.parametrize("path", ["/api/chat/stream?view=live", "/api/threads/t/runs"])
+async def test_an_unknown_member_is_refused_to_those_who_see_errors(client, path):
+    response = await client.post(path, json={**QUESTION, "team_members": ["coder", "chef"]})
+    assert response.status_code == 422
+    assert "no such team member: chef" in response.text
 
 
 async def test_an_empty_message_before_the_last_and_a_role_of_its_own_are_taken(client, model):

@@ -65,6 +65,28 @@ async def test_an_approval_is_requested_as_text_and_answered_by_the_history(aski
     assert site.hits["/words"] == 1
 
 
+@pytest.mark.parametrize("others", [["coder", "reporter"], []])
+async def test_a_stale_member_of_the_client_is_left_out_and_named(
+    it: InProcessService, others: list[str], model
+):
+    members = ["chef", *others, "chef", "köchin"]
+    path, body = "/api/chat/stream", {"messages": [FIRST], "team_members": members}
+    response = await it.client.post(path, json=body)
+    assert response.headers["x-maniple-not-used"] == "team_members.chef, team_members.k%C3%B6chin"
+    blocks = [one.split("\n")[-2:] for one in response.text.split("\n\n") if "event: " in one]
+    frames = [(name[7:], json.loads(given[6:])) for name, given in blocks]
+    Client().read(frames)
+    assert frames[0][0] == "run"
+    assert status(frames) == "completed"
+    texts = joined_text(frames)
+    assert texts.index("`chef`, `köchin`") < texts.index("4")
+    options = (await it.service.engine.status(run_of(frames))).request
+    assert json.loads(options)["options"]["team_members"] == others
+    # What follows the run later sees the run alone.
+    replay = await it.client.get(f"/api/runs/{run_of(frames)}/events?view=langmanus")
+    assert "chef" not in joined_text([frame for _, frame in numbered(replay.text)])
+
+
 async def test_a_history_without_the_words_of_a_question_answers_it_too(asking, site):
     waiting = await say(asking, {"role": "user", "content": "Look there. #run=live"}, view="live")
     assert data(waiting, "interrupt")

@@ -24,6 +24,7 @@ from maniple.events import (
     WorkflowEnded,
     as_chat_message,
     history_digest,
+    make_notice,
     record_of,
 )
 from maniple.runs import RunRequest, ServiceStopping
@@ -47,11 +48,15 @@ ViewQuery = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class StreamStart:
-    """Where a stream of a run begins: after which frame of a view, and after which event of the log."""
+    """Where a stream of a run begins: after which frame of a view, and after which event of the log.
+
+    `notice` is what the client is shown at first, as a text of the coordinator; it is no part of the view.
+    """
 
     view: ViewName = "langmanus"
     after_frame: int = 0
     after_event: int = 0
+    notice: str = ""
 
 
 def event_stream(
@@ -134,8 +139,10 @@ async def _pieces(
             # Many frames in one piece make a long replay as fast as the network.
             frames = [frame for record in page for frame in _shown(view, record, start)]
             if frames:
+                if not newest:  # behind the first frame, which names the run
+                    frames[1:1] = _notice_frames(run, start)
                 yield b"".join(_frame(frame, timed=timed) for frame in frames)
-                newest, position = frames[-1].type, frames[-1].number
+                newest, position = frames[-1].type, frames[-1].number or frames[0].number
     except (StoreError, KeyRevoked) as error:
         cut = error
     if cut is None and is_answer and newest != SessionState.type:
@@ -145,6 +152,14 @@ async def _pieces(
     if cut is not None:
         for frame in await _closing_frames(service.store, run, start, position, cut):
             yield _frame(frame, timed=timed)
+
+
+def _notice_frames(run: RunRecord, start: StreamStart) -> list[EventRecord]:
+    """Return the frames without numbers that show the notice of a stream."""
+    if not start.notice:
+        return []
+    notice = make_notice("coordinator", f"{run.run_id}_coordinator_notice0", start.notice)
+    return [record_of(event, 0) for event in notice]
 
 
 def _shown(view: View, record: EventRecord, start: StreamStart) -> Iterator[EventRecord]:

@@ -71,6 +71,7 @@ from maniple.events.views import (
     describe_gaps,
     describe_next_times,
     describe_question,
+    make_notice,
     read_questions,
 )
 
@@ -145,6 +146,7 @@ __all__ = [
     "history_digest",
     "is_open_question",
     "load_run_view",
+    "make_notice",
     "read_event",
     "read_outage",
     "read_question_ids",

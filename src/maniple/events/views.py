@@ -141,12 +141,7 @@ class _VisibleTexts:
     def turn(self, agent: str, text: str) -> Iterator[Event]:
         """Yield a turn of an agent that consists of one text."""
         self._notices += 1
-        agent_id = f"{self.run_id}_{agent}_notice{self._notices}"
-        yield AgentStarted(agent_name=agent, agent_id=agent_id)
-        yield ModelStarted(agent_name=agent)
-        yield _text_chunk(f"{agent_id}_text", text)
-        yield ModelEnded(agent_name=agent)
-        yield AgentEnded(agent_name=agent, agent_id=agent_id)
+        yield from make_notice(agent, f"{self.run_id}_{agent}_notice{self._notices}", text)
 
     def _is_held(self, record: EventRecord) -> bool:
         if record.type == ErrorOccurred.type:
@@ -215,6 +210,15 @@ class _VisibleTexts:
         data = json.loads(record.data)
         data["messages"] += [one.model_dump(mode="json") for one in self.asked]
         return replace(record, data=json.dumps(data, ensure_ascii=False))
+
+
+def make_notice(agent: str, agent_id: str, text: str) -> Iterator[Event]:
+    """Yield a turn of an agent that consists of one text."""
+    yield AgentStarted(agent_name=agent, agent_id=agent_id)
+    yield ModelStarted(agent_name=agent)
+    yield _text_chunk(f"{agent_id}_text", text)
+    yield ModelEnded(agent_name=agent)
+    yield AgentEnded(agent_name=agent, agent_id=agent_id)
 
 
 ANSWER_BROKE_OFF = "*[The answer broke off here. Ignore the text above; it begins again below.]*"

@@ -1,6 +1,6 @@
 """The routes that the LangManus client calls."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -17,12 +17,15 @@ from maniple.api.requests import ChatRequest, check_budget, check_choices
 from maniple.api.sse import StreamStart, ViewQuery, event_stream
 from maniple.api.state import ServiceOf
 from maniple.errors import FileError
-from maniple.events import as_chat_message, history_digest
+from maniple.events import ViewName, as_chat_message, history_digest
 from maniple.service import Service
 from maniple.service.thread_views import resolve_thread_id
 from maniple.service.views import FileMissing, TeamMember, TeamMembers
+from maniple.text import fix_surrogates, shorten
 
 router = keyed_router("chat")
+_SHOWN_NAMES = 10
+_SHOWN_CHARACTERS = 80
 
 _GIF: dict[int | str, dict[str, Any]] = {
     200: {"content": {"image/gif": {}}, "description": "The recording"},
@@ -43,7 +46,10 @@ async def chat_stream(
 
     On a thread that waits for an answer, the newest message is the answer, and with `steer` it may become a
     message to the run at work; then options of a new run have no effect, and `X-Maniple-Not-Used` names them.
+    In the view `langmanus`, unknown names in `team_members` have none either: its client stores names, shows
+    no error, and cannot remove one that the team does not have. The stream begins with a text about them.
     """
+    chat, strangers = _leave_out_strangers(chat, service, view)
     check_choices(chat, service.runtime)
     engine = service.engine
     budget = check_budget(chat.asked_budget(), service.settings.models)
@@ -55,9 +61,29 @@ async def chat_stream(
         if chat.on_disconnect != "continue" and not accepted.message_id:
             await engine.cancel(accepted.run.run_id, accepted.run.owner)
 
-    start = StreamStart(view, after_event=accepted.after)
-    not_used = name_unused_options(chat, accepted)
+    start = StreamStart(view, after_event=accepted.after, notice=_describe_strangers(strangers))
+    not_used = [*name_unused_options(chat, accepted), *(f"team_members.{one}" for one in strangers)]
     return event_stream(service, accepted.run, start, on_leaving=leave, not_used=not_used)
+
+
+def _leave_out_strangers(
+    chat: ChatRequest, service: Service, view: ViewName
+) -> tuple[ChatRequest, list[str]]:
+    """Return a request of LangManus's client without the members that the team does not have, and these."""
+    members, roles = chat.team_members or [], service.runtime.roles
+    strangers = [name for name in dict.fromkeys(members) if name not in roles] if view == "langmanus" else []
+    if not strangers:
+        return chat, []
+    known = [name for name in members if name in roles]
+    return chat.model_copy(update={"team_members": known}), strangers
+
+
+def _describe_strangers(names: Sequence[str]) -> str:
+    """Return what the user is told about members that the team does not have; "" without any."""
+    if not names:
+        return ""
+    named = ", ".join(f"`{shorten(fix_surrogates(one), _SHOWN_CHARACTERS)}`" for one in names[:_SHOWN_NAMES])
+    return f"*[The team has no member {named}; the others answer.]*"
 
 
 @asynccontextmanager
