@@ -1,4 +1,4 @@
-"""What a process of the queue reports at `/metrics`."""
+"""What a process of the queue reports at `/metrics` and `/readyz`."""
 
 import asyncio
 from importlib.util import find_spec
@@ -42,3 +42,20 @@ async def test_a_process_reports_how_soon_it_hears_bells_and_what_waits(open_pos
                 now = figures(metrics)
     assert 0 < now["queue_oldest_seconds"] < 30
     assert now["queue_bell_seconds"] < 10
+
+
+async def test_a_store_without_a_worker_says_so(open_postgres_again):
+    from maniple.runs.queue.opening import open_queue
+
+    async with open_postgres_again(server=False) as store:
+        assert "maniple work" in await store.probe()
+        async with (
+            scripted_team(SIMPLE, checkpointer=store.checkpointer) as it,
+            open_queue(
+                it.team, store, role="worker", config=EngineConfig(), telemetry=RunTelemetry(Metrics())
+            ),
+            asyncio.timeout(30),
+        ):
+            while await store.probe():  # noqa: ASYNC110 - the worker registers itself
+                await asyncio.sleep(0.01)
+        assert "maniple work" in await store.probe()

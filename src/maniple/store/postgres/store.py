@@ -33,6 +33,13 @@ from maniple.store.statements import PercentStatements
 from maniple.store.webhooks import SqlWebhooks
 
 POOL_SIZE = 8
+WORKER_SECONDS = 30.0
+"""A worker beats every ten seconds, and was killed if it has not for so long."""
+_HAS_WORKER = (
+    "SELECT EXISTS (SELECT FROM procrastinate_workers "
+    "WHERE last_heartbeat > clock_timestamp() - make_interval(secs => %s))"
+)
+_NO_WORKER = "No worker is there, and runs wait for one. Start it: maniple work."
 _UNCHECKED = (
     "SELECT conrelid::regclass::text, conname FROM pg_constraint "
     "WHERE NOT convalidated AND connamespace = 'maniple'::regnamespace"
@@ -73,7 +80,8 @@ class PostgresStore:
 
     async def probe(self) -> str:
         await self.database.probe()
-        return await self._describe_strangers()
+        ((has_worker,),) = await self.database.fetch(_HAS_WORKER, (WORKER_SECONDS,))
+        return " ".join(filter(None, ("" if has_worker else _NO_WORKER, await self._describe_strangers())))
 
     async def _describe_strangers(self) -> str:
         if self._data_dir is None:
