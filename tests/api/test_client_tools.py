@@ -203,6 +203,16 @@ async def test_functions_that_cannot_be_offered_are_refused_by_place(service, mo
     assert model.requests == []
 
 
+async def test_unknown_keys_of_functions_are_named(service, model):
+    strict = {**WEATHER, "strict": True, "a b": 1}
+    body = {"input": "Is it sunny?", "client_tools": [WEATHER, {**strict, "name": "other"}]}
+    thread = await service.thread()
+    started = await service.client.post(f"/api/threads/{thread}/runs", json=body)
+    assert started.headers["x-maniple-not-used"] == "client_tools.1.strict, client_tools.1.a%20b"
+    await service.events_of(started.json()["run_id"])
+    assert '"strict": true' not in json.dumps(model.requests).lower()
+
+
 async def test_a_small_model_that_calls_nothing_is_no_silent_no(model, tmp_path):
     basic = {"model": "scripted", "base_url": model.base_url, "profile": "compact"}
     async with open_service(model.base_url, tmp_path, models={"basic": basic}) as it:

@@ -9,7 +9,7 @@ from fastapi.dependencies.utils import get_flat_params
 from fastapi.params import Query
 from fastapi.routing import APIRoute
 
-from maniple.api.requests import RUN_OPTIONS, TeamRequest
+from maniple.api.requests import RUN_OPTIONS, ClientRequest, TeamRequest
 from maniple.runs import AcceptedRun
 from maniple.text import fix_surrogates, shorten
 
@@ -18,12 +18,12 @@ _NAME_CHARACTERS = 100
 
 
 def name_unused_options(asked: TeamRequest, accepted: AcceptedRun) -> list[str]:
-    """Return the options of a request that have no effect: it became an answer or a message to a run.
+    """Return what of a request has no effect: unknown keys of functions, or all options.
 
-    An option with its default value asks for nothing.
+    All of them if it became an answer or a message to a run. One with its default value asks for nothing.
     """
     if accepted.is_new:
-        return []
+        return asked.name_unknown_keys() if isinstance(asked, ClientRequest) else []
     fields = type(asked).model_fields
     return [name for name in RUN_OPTIONS if getattr(asked, name) not in (None, fields[name].default)]
 

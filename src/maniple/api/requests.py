@@ -229,7 +229,9 @@ class TeamRequest(BaseModel):
 
 
 class ClientToolIn(BaseModel):
-    """A function that the client runs itself when a member of the team calls it."""
+    """A function that the client runs when a member of the team calls it; other keys have no effect."""
+
+    model_config = ConfigDict(extra="allow")
 
     name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")
     description: str = Field(default="", max_length=MAX_DESCRIPTION_CHARACTERS)
@@ -250,6 +252,11 @@ class ClientRequest(TeamRequest):
     def described_tools(self) -> list[dict[str, Any]]:
         """Return the functions as mappings; not checked."""
         return [one.model_dump() for one in self.client_tools or ()]
+
+    def name_unknown_keys(self) -> list[str]:
+        """Return the places of what the functions have beside their fields."""
+        described = enumerate(self.client_tools or ())
+        return [f"client_tools.{at}.{key}" for at, one in described for key in one.model_extra or {}]
 
     def _request(
         self, messages: Sequence[BaseMessage], thread_id: str | None, owner: str, budget: Budget
