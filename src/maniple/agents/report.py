@@ -36,6 +36,7 @@ from maniple.agents.report_model import CheckedReportModel, report_draft_claims
 from maniple.agents.report_repair import ReportRepair
 from maniple.agents.task import StepResult, Task, current_task
 from maniple.claims.report_check import ReportCheck, TeamTexts
+from maniple.config.mcp_settings import is_of_server
 from maniple.errors import FileError
 from maniple.evidence import MemoryEvidence, Source
 from maniple.evidence.blocks import Blocks
@@ -48,7 +49,6 @@ from maniple.tools.evidence import current_evidence
 from maniple.tools.files import READ_FILE
 from maniple.tools.item_search import SEARCH_ITEMS
 from maniple.tools.items import READ_ITEM
-from maniple.tools.registry import is_of_server
 from maniple.workspace.mirrors import is_team_record
 from maniple.workspace.safe_open import split_path
 

@@ -23,7 +23,7 @@ from maniple.capabilities.base import (
 )
 from maniple.capabilities.workspace import SandboxCapability, open_egress
 from maniple.config import Settings
-from maniple.config.mcp_settings import McpServerSettings, McpSettings, prefix_of, reveal_text
+from maniple.config.mcp_settings import McpServerSettings, McpSettings, is_of_server, prefix_of, reveal_text
 from maniple.config.secrets import secrets_of
 from maniple.egress import EgressRoute
 from maniple.errors import McpError, SandboxError, Unavailable
@@ -223,7 +223,7 @@ def _unknown_approvals(settings: Settings, servers: "McpServers") -> list[str]:
     for state in servers.states():
         known = [tool.name for tool in state.tools]
         for name in settings.runs.approval:
-            if state.unavailable_reason or name in known or not name.startswith(f"{prefix_of(state.name)}__"):
+            if state.unavailable_reason or name in known or not is_of_server(name, [state.name]):
                 continue
             near = difflib.get_close_matches(name, known, n=1)
             meant = f"; did you mean {near[0]}?" if near else "."

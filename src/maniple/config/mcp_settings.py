@@ -38,6 +38,10 @@ _TRANSPORTS = {
     "stdio": "stdio",
 }
 _MAX_NAME_LENGTH = 40
+_SEPARATOR = "__"
+"""Stands between server and tool in the names of tools."""
+MCP_TOOL_NAME = re.compile(rf"(?=.{{4,64}}$)[A-Za-z0-9_-]+?{_SEPARATOR}[A-Za-z0-9_-]+")
+"""SERVER__TOOL: `Settings` checks that there is such a server; which tools it has, it alone knows."""
 _OTHER_NAMES = ("serverUrl", "httpUrl", "transport")
 """The names of `url` and `type` in configuration files of other programs."""
 
@@ -242,6 +246,23 @@ class McpServerSettings(Section):
 def prefix_of(server: str) -> str:
     """Return the prefix of the names of a server's tools, without the two underscores."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", server)
+
+
+def join_tool_name(server: str, tool: str) -> str:
+    """Return the name of a server's tool for models, SERVER__TOOL."""
+    return f"{prefix_of(server)}{_SEPARATOR}{prefix_of(tool)}"
+
+
+def is_of_server(name: str, servers: Iterable[str] | None = None) -> bool:
+    """Return whether a name is that of a tool of an MCP server, of any or of one of `servers`."""
+    if servers is None:
+        return _SEPARATOR in name
+    return name.startswith(tuple(f"{prefix_of(one)}{_SEPARATOR}" for one in servers))
+
+
+def server_part(name: str) -> str:
+    """Return the prefix in the name of a server's tool."""
+    return name.partition(_SEPARATOR)[0]
 
 
 def _check_names(servers: dict[str, McpServerSettings]) -> dict[str, McpServerSettings]:

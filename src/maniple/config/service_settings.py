@@ -25,8 +25,6 @@ LOOPBACK_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 
 _FOLDER_URL = re.compile(r"file://(?P<path>/[^?#]+)")
 _BUCKET_URL = re.compile(r"s3://(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?P<prefix>/[^?#]*)?")
-MCP_TOOL_NAME = re.compile(r"(?=.{4,64}$)[A-Za-z0-9_-]+?__[A-Za-z0-9_-]+")
-"""`SERVER__TOOL`: `Settings` checks that there is such a server; which tools it has, it alone knows."""
 
 
 def _are_networks(networks: tuple[str, ...]) -> tuple[str, ...]:

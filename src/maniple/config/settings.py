@@ -13,7 +13,7 @@ from typing import Any
 from platformdirs import user_cache_path, user_data_path
 from pydantic import Field, PrivateAttr, SecretStr, ValidationInfo, field_validator, model_validator
 
-from maniple.config.mcp_settings import McpSettings, prefix_of
+from maniple.config.mcp_settings import McpSettings, is_of_server, server_part
 from maniple.config.model_settings import EmbeddedSettings, ModelsSettings
 from maniple.config.sandbox_settings import SandboxSettings
 from maniple.config.service_settings import (
@@ -147,10 +147,9 @@ class Settings(Section):
     @model_validator(mode="after")
     def _approval_names_tools_of_servers(self) -> "Settings":
         own = self.own_tool_names
-        ours = tuple(f"{prefix_of(server)}__" for server in self.mcp.servers)
         for name in self.runs.approval:
-            if "__" in name and name not in own and not name.startswith(ours):
-                server = name.partition("__")[0]
+            if is_of_server(name) and name not in own and not is_of_server(name, self.mcp.servers):
+                server = server_part(name)
                 raise ValueError(f"runs.approval names {name}, but mcp.servers does not have {server}")
         return self
 

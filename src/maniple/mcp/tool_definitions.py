@@ -2,13 +2,13 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from mcp_types import ToolAnnotations
 
+from maniple.config.mcp_settings import join_tool_name
 from maniple.redaction import Redactor
 
 MAX_TOOLS = 200
@@ -189,7 +189,6 @@ def _is_schema(part: Mapping[str, Any]) -> bool:
 
 
 MAX_NAME_CHARACTERS = 64
-_FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class ToolNames:
@@ -207,7 +206,7 @@ class ToolNames:
         """Return the name of a server's `tool`, at most 64 letters, digits, `_` and `-`."""
         key = (server, tool)
         if key not in self._names:
-            name = self._make_name(key)
+            name = self._make_name(server, tool)
             self._taken.add(name)
             self._names[key] = name
         return self._names[key]
@@ -216,11 +215,11 @@ class ToolNames:
         """Release the name of a tool that was removed."""
         self._taken.discard(self._names.pop((server, tool), ""))
 
-    def _make_name(self, key: tuple[str, str]) -> str:
-        name = "__".join(_FOREIGN.sub("_", part) for part in key)
+    def _make_name(self, server: str, tool: str) -> str:
+        name = join_tool_name(server, tool)
         if len(name) <= MAX_NAME_CHARACTERS and name not in self._taken:
             return name
-        digest = hashlib.sha256("\0".join(key).encode("utf-8", "surrogatepass")).hexdigest()
+        digest = hashlib.sha256(f"{server}\0{tool}".encode("utf-8", "surrogatepass")).hexdigest()
         # More than eight characters are needed only for names that were made to collide.
         tails = (f"_{digest[:length]}" for length in range(8, 48))
         return next(

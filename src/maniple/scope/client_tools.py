@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,10 +97,10 @@ def read_client_tools(given: Sequence[Mapping[str, Any]]) -> tuple[ClientTool, .
     return tools
 
 
-def check_free_names(tools: Sequence[ClientTool], taken: Collection[str], servers: Sequence[str]) -> None:
-    """Raise `InvalidClientTool` if a name is taken by a tool of the team, or of one of its MCP `servers`."""
+def check_free_names(tools: Sequence[ClientTool], is_taken: Callable[[str], bool]) -> None:
+    """Raise `InvalidClientTool` if a name is that of a tool of the team."""
     for place, tool in enumerate(tools):
-        if tool.name in taken or tool.name.startswith(tuple(f"{one}__" for one in servers)):
+        if is_taken(tool.name):
             message = f"The team has a tool named {tool.name!r} itself. Give the function another name."
             raise InvalidClientTool(f"{place}.name", message)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from maniple.agents.profiles import profile_of
 from maniple.app import Runtime
-from maniple.config.mcp_settings import prefix_of
+from maniple.config.mcp_settings import is_of_server
 from maniple.errors import ManipleError
 from maniple.events import RunInterrupted, StepInterrupted, event_of
 from maniple.graph.handoff import HANDOFF
@@ -78,7 +78,8 @@ def accept_client_tools(
             "", "The team's model is too small to call functions. Configure a larger one."
         )
     taken = {*TOOLS.names, *runtime.settings.own_tool_names, *runtime.offer.tool_names, *_RESERVED}
-    check_free_names(tools, taken, [prefix_of(one) for one in runtime.settings.mcp.servers])
+    servers = runtime.settings.mcp.servers
+    check_free_names(tools, lambda name: name in taken or is_of_server(name, servers))
     return tools
 
 

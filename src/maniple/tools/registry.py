@@ -29,7 +29,7 @@ from pydantic import BaseModel, Field
 
 import maniple.tools
 from maniple.config import Settings
-from maniple.config.service_settings import MCP_TOOL_NAME
+from maniple.config.mcp_settings import MCP_TOOL_NAME, is_of_server
 from maniple.types import WORKERS, Worker
 
 _ORDER = ("web", "code", "files", "text_editor")
@@ -176,11 +176,6 @@ class ToolRegistry:
 
 TOOLS = ToolRegistry()
 """The tools of the modules that were imported. `load_tools` imports all of them first."""
-
-
-def is_of_server(name: str) -> bool:
-    """Return whether a name is that of a tool of an MCP server, SERVER__TOOL."""
-    return "__" in name
 
 
 @cache
