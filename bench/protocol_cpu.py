@@ -4,6 +4,7 @@ Each protocol asks the same question of one server; they take turns, so that a b
 """
 
 import json
+import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from bench.streams import SCRIPT
 
 ROUNDS = 24
 WARM_UP = 3
+_NORMAL_95 = 1.96
 NATIVE = "native"
 _RUN_SECONDS = 120
 _SOURCE = Path(maniple.__file__).parent
@@ -113,7 +115,10 @@ def count_lines() -> dict[str, float]:
 
 
 async def measure(rounds: int = ROUNDS, warm_up: int = WARM_UP) -> dict[str, float]:
-    """Return the CPU of a native run in milliseconds, each protocol's median ratio to it, and their lines."""
+    """Return the CPU of a native run in milliseconds, each protocol's median ratio to it, and their lines.
+
+    `low` and `high` are the 95 % interval of a ratio.
+    """
     spent: dict[str, list[float]] = {name: [] for name in PROTOCOLS}
     with servers_under_load(SCRIPT, TEAM) as servers:
         async with httpx.AsyncClient(base_url=servers.urls[TEAM], timeout=_RUN_SECONDS) as client:
@@ -127,8 +132,17 @@ async def measure(rounds: int = ROUNDS, warm_up: int = WARM_UP) -> dict[str, flo
     figures = {"native_cpu_ms": round(1000 * statistics.median(native), 1)}
     for name, values in spent.items():
         ratios = [one / beside for one, beside in zip(values, native, strict=True)]
-        figures[f"{name}_cpu_of_native"] = round(statistics.median(ratios), 2)
+        figures[f"{name}_cpu_of_native"] = round(statistics.median(ratios), 3)
+        low, high = find_interval(ratios)
+        figures |= {f"{name}_low": round(low, 3), f"{name}_high": round(high, 3)}
     return {**figures, **count_lines()}
+
+
+def find_interval(values: Sequence[float]) -> tuple[float, float]:
+    """Return the 95 % interval of the median, by the ranks that the binomial distribution gives."""
+    ordered, half = sorted(values), len(values) / 2
+    rank = max(0, math.floor(half - _NORMAL_95 * math.sqrt(len(values)) / 2))
+    return ordered[rank], ordered[-1 - rank]
 
 
 async def follow(client: httpx.AsyncClient, asked: ProtocolRequest, question: str) -> int:
