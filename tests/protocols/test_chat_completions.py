@@ -227,9 +227,16 @@ async def test_pictures_and_files_reach_the_team(client: AsyncOpenAI, model: Ope
         {"type": "image_url", "image_url": {"url": PICTURE}},
         {"type": "file", "file": {"filename": "n.csv", "file_data": f"data:text/csv;base64,{content}"}},
     ]
-    await ask(client, [{"role": "user", "content": parts}])
+    asked = [{"role": "user", "content": parts}]
+    answer = await ask(client, asked)
     assert "1;3" in json.dumps(model.requests)
     assert "data:image/png" in json.dumps(model.requests)
+    model.reset(TALK)
+    said = {"role": "assistant", "content": answer.choices[0].message.content}
+    follow_up = {"role": "user", "content": "Thanks."}
+    assert (await ask(client, [*asked, said, follow_up])).not_used == []
+    other = [{"role": "user", "content": parts[1:]}, {"role": "assistant", "content": "?"}, follow_up]
+    assert (await ask(client, other)).not_used == ["messages.0.content.1"]
 
 
 async def test_a_client_that_left_gets_the_answer_of_its_request(client: AsyncOpenAI, model: OpenAIServer):

@@ -103,6 +103,14 @@ async def test_a_completion_calls_a_function_and_goes_on_with_its_result(
     assert again.not_used == ["reasoning_effort"]
     third = await chat(client, [*messages, {"role": "assistant", "content": ANSWER}, *asking("And in Oslo?")])
     assert third.thread_id == first.thread_id
+    assert third.not_used == []
+    other = [
+        *asking("Another?"),
+        *messages[1:],
+        {"role": "assistant", "content": "?"},
+        *asking("And in Oslo?"),
+    ]
+    assert (await chat(client, other)).not_used == ["messages.2"]
 
 
 async def test_a_result_is_no_word_of_the_user(client: AsyncOpenAI, model: OpenAIServer):

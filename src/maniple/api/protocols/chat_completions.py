@@ -34,6 +34,7 @@ from maniple.api.protocols.conversations import (
     AnsweredRuns,
     Retries,
     SentConversation,
+    name_lost_parts,
     note_delivery,
     submit,
 )
@@ -128,6 +129,7 @@ async def create_chat_completion(
             prepare=lambda thread_id: store_files(service, caller.owner, thread_id, question.files),
         )
     lost += name_lost_functions(accepted.run, functions)
+    lost += await name_lost_parts(service.store, accepted, question.earlier)
     not_used = [*question.not_used, *name_unknown("metadata", body.metadata or {}), *lost]
     answer = _Answer(service, accepted, conversation, body.model, not_used)
     if body.stream:

@@ -37,6 +37,7 @@ _ROLES: Mapping[str, type[BaseMessage]] = {
     "developer": SystemMessage,
 }
 _RESULT_ROLES = frozenset(("tool", "function"))
+_UNKNOWN_CALL = "?"
 _MAX_TOOLS = 128
 _MAX_PARTS = 200
 _PARTS = "text, image_url and file (with file_data)"
@@ -123,6 +124,14 @@ class ChatCompletionRequest(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
+class EarlierPart:
+    """A file or a call's result that a client sends again, with the history."""
+
+    place: str
+    call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ChatQuestion:
     """What the team is asked: the conversation, its options, and the files of its newest message."""
 
@@ -136,6 +145,8 @@ class ChatQuestion:
     functions: OfferedFunctions
     results: Mapping[str, str]
     """The results of calls, by their ids, with which the conversation ends; then nothing new is asked."""
+    earlier: Sequence[EarlierPart] = ()
+    """What has an effect only where its turn was one of the same conversation."""
 
 
 def read_question(
@@ -149,13 +160,14 @@ def read_question(
     places = places or [f"messages.{at}" for at in range(len(body.messages))]
     messages, parts, results = (
         list[BaseMessage](),
-        _PartReader(not_used),
+        _PartReader(),
         _read_results(body.messages, places),
     )
     for place, one in zip(places, body.messages, strict=True):
         if one.role in _RESULT_ROLES:
-            is_result = (one.model_extra or {}).get("tool_call_id") in results
-            not_used += [] if is_result else [place]
+            call_id = (one.model_extra or {}).get("tool_call_id")
+            if call_id not in results:
+                parts.earlier.append(EarlierPart(place, str(call_id or _UNKNOWN_CALL)))
             continue
         kind = _ROLES.get(one.role)
         if kind is None:
@@ -166,14 +178,22 @@ def read_question(
         raise _invalid("messages", "The last message must be the user's: the team answers that one.")
     if not results and not messages[-1].text.strip() and not parts.has_picture:
         raise _invalid("messages", "The last message is empty: give it text or a picture.")
-    for place, tool in enumerate(body.tools or ()):
-        extra = [*(tool.model_extra or {}), *(f"function.{one}" for one in tool.function.model_extra or {})]
-        not_used += [fix_surrogates(f"tools.{place}.{one}") for one in extra]
+    not_used += _name_tool_keys(body.tools or ())
     asked = [str(one.content) for one in messages if isinstance(one, HumanMessage)]
     choices = _read_choices(body)
     if body.reasoning_effort not in (None, choices.effort):
         not_used.append(effort_name)
-    return ChatQuestion(messages, choices, parts.files, asked, not_used, _read_functions(body), results)
+    functions = _read_functions(body)
+    return ChatQuestion(messages, choices, parts.files, asked, not_used, functions, results, parts.earlier)
+
+
+def _name_tool_keys(tools: Sequence[ChatTool]) -> list[str]:
+    """Return the keys of tools that have no effect."""
+    names: list[str] = []
+    for place, tool in enumerate(tools):
+        extra = [*(tool.model_extra or {}), *(f"function.{one}" for one in tool.function.model_extra or {})]
+        names += [fix_surrogates(f"tools.{place}.{one}") for one in extra]
+    return names
 
 
 def _read_functions(body: ChatCompletionRequest) -> OfferedFunctions:
@@ -226,8 +246,8 @@ def check_parameters(given: Mapping[str, Any]) -> list[str]:
 class _PartReader:
     """Reads the contents of messages; only the files of the newest one are new."""
 
-    not_used: list[str]
     files: list[SentFile] = field(default_factory=list[SentFile])
+    earlier: list[EarlierPart] = field(default_factory=list[EarlierPart])
     has_picture: bool = False
     _place: str = ""
     _is_newest: bool = False
@@ -263,7 +283,7 @@ class _PartReader:
     def _add_file(self, name: str, given: Any) -> None:
         file = cast("Mapping[str, Any]", given if isinstance(given, dict) else {})
         if not self._is_newest:
-            self.not_used.append(name)  # it was stored when it came with the newest message
+            self.earlier.append(EarlierPart(name))  # it was stored when it came with the newest message
             return
         if not file.get("file_data"):
             raise UnsupportedParameter(name, "Send the file itself, as file_data: no file has an id here.")

@@ -13,13 +13,15 @@ from fastapi import Depends, Header, Request
 
 from maniple.events import RunStarted
 from maniple.runs import AcceptedRun, RunRequest
+from maniple.scope.client_tools import run_of_call
 from maniple.service.client_tools import refuse_new_message
-from maniple.store import RunRecord, Store, Thread, read_event_pages
+from maniple.store import RunRecord, Store, Thread, read_event_pages, read_runs
 from maniple.text import fix_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from maniple.api.protocols.chat_request import EarlierPart
     from maniple.service import Service
 
 KEPT_SECONDS = 600
@@ -54,6 +56,15 @@ async def _answered_of(request: Request) -> AnsweredRuns:
 AnsweredOf = Annotated[AnsweredRuns, Depends(_answered_of)]
 Retries = Annotated[int, Header(alias="x-stainless-retry-count", ge=0, le=1_000, include_in_schema=False)]
 """How often OpenAI's client has sent this request before."""
+
+
+async def name_lost_parts(store: Store, accepted: AcceptedRun, earlier: "Sequence[EarlierPart]") -> list[str]:
+    """Return the places of those parts of earlier turns that no run of the conversation had."""
+    if not earlier:
+        return []
+    runs = [one async for one in read_runs(store.runs, accepted.run.thread_id)]
+    had = {one.run_id for one in runs if not (accepted.is_new and one.created_at >= accepted.run.created_at)}
+    return [one.place for one in earlier if not (run_of_call(one.call_id) in had if one.call_id else had)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ async def compact_conversation(body: CompactRequest, desk: ResponseDesk) -> Json
         "created_at": int(time.time()),
         "output": [*map(_as_item, asked), compaction],
         "usage": make_usage(RunView()),  # no model reads it
-        "not_used": [*question.not_used, *unused],
+        "not_used": [*question.not_used, *(one.place for one in question.earlier), *unused],
     }
 
 

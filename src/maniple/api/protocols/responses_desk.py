@@ -12,7 +12,13 @@ from uuid import uuid4
 from maniple.api.protocols.chat_completions import agent_of
 from maniple.api.protocols.chat_request import ChatQuestion, check_parameters, read_question
 from maniple.api.protocols.compaction import COMPACTION, CompactionReader, expand_items
-from maniple.api.protocols.conversations import AnsweredRuns, SentConversation, note_delivery, submit
+from maniple.api.protocols.conversations import (
+    AnsweredRuns,
+    SentConversation,
+    name_lost_parts,
+    note_delivery,
+    submit,
+)
 from maniple.api.protocols.following import follow_run, make_stopping_error, read_newest
 from maniple.api.protocols.functions import name_lost_functions, name_lost_results
 from maniple.api.protocols.openai_errors import UnsupportedParameter
@@ -135,6 +141,7 @@ class ResponseDesk:
             prepare=lambda thread: store_files(service, self.owner, thread, question.files),
         )
         not_used = [*question.not_used, *name_unused(body), *name_lost_functions(accepted.run, functions)]
+        not_used += await name_lost_parts(service.store, accepted, question.earlier)
         return self._respond(body, accepted, not_used, conversation)
 
     async def _continue(

@@ -27,6 +27,7 @@ _OF_CHAT = frozenset(ChatCompletionRequest.model_fields)
 MAX_ITEMS = 1_000
 """The most items of an input, and messages of the conversation that they stand for."""
 _MAX_TOOLS = 128
+_OUTPUT = "function_call_output"
 
 
 class InputItem(BaseModel):
@@ -144,7 +145,7 @@ def read_results(body: ResponseBody) -> dict[str, str]:
     after_messages = takewhile(lambda one: one[1].type != "message", reversed([*enumerate(items)]))
     for at, item in reversed([*after_messages]):
         given: Mapping[str, Any] = item.model_extra or {}
-        if item.type == "function_call_output":
+        if item.type == _OUTPUT:
             results.add(f"input.{at}", given.get("call_id"), given.get("output"))
     return results.by_call
 
@@ -168,7 +169,8 @@ def name_unused(body: ResponseBody) -> list[str]:
 def _as_message(at: int, item: InputItem) -> CompletionMessage:
     """Return an item as a message; what earlier responses put out beside messages is left out by name."""
     if item.type != "message" or item.role is None:
-        return CompletionMessage(role="tool", content="")
+        call_id = (item.model_extra or {}).get("call_id") if item.type == _OUTPUT else None
+        return CompletionMessage.model_validate({"role": "tool", "content": "", "tool_call_id": call_id})
     if not isinstance(item.content, list):
         return CompletionMessage(role=item.role, content=item.content)
     return CompletionMessage(role=item.role, content=[_as_part(at, one) for one in item.content])
