@@ -21,16 +21,31 @@ from mcp.server.auth.provider import (
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
-from pydantic import AnyHttpUrl
+from pydantic import AnyHttpUrl, AnyUrl
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from tests.mcp.open_servers import until
 
 
+class _ClientOfDocument(OAuthClientInformationFull):
+    def validate_redirect_uri(self, redirect_uri: AnyUrl | None) -> AnyUrl:
+        assert redirect_uri is not None
+        assert (redirect_uri.host, redirect_uri.path) == ("127.0.0.1", "/callback")
+        return redirect_uri
+
+
 @dataclass
 class Authority(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken, AccessToken]):
-    """Accepts every login, or with `refuses` none; tokens expire after `lifetime_seconds`."""
+    """Accepts every login, or with `refuses` none; tokens expire after `lifetime_seconds`.
+
+    With a `document`, the only client that it knows is the one whose id is this address; none can register.
+    """
 
     lifetime_seconds: int = 3_600
+    document: str = ""
     refuses: bool = False
     clients: dict[str, OAuthClientInformationFull] = field(default_factory=dict)
     codes: dict[str, AuthorizationCode] = field(default_factory=dict)
@@ -39,6 +54,13 @@ class Authority(OAuthAuthorizationServerProvider[AuthorizationCode, RefreshToken
     refresh_owner: int = 0
 
     async def get_client(self, client_id: str) -> OAuthClientInformationFull | None:
+        if self.document and client_id == self.document:
+            # As it does with what it has read there: a redirect to this machine may have any port (RFC 8252).
+            return _ClientOfDocument(
+                client_id=client_id,
+                redirect_uris=[AnyUrl("http://127.0.0.1/callback")],
+                token_endpoint_auth_method="none",
+            )
         return self.clients.get(client_id)
 
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
@@ -111,7 +133,7 @@ async def closed_site(authority: Authority) -> AsyncIterator[str]:
             auth=AuthSettings(
                 issuer_url=AnyHttpUrl(here),
                 resource_server_url=AnyHttpUrl(f"{here}/mcp"),
-                client_registration_options=ClientRegistrationOptions(enabled=True),
+                client_registration_options=ClientRegistrationOptions(enabled=not authority.document),
                 validate_token_resource=True,
             ),
             auth_server_provider=authority,
@@ -122,7 +144,10 @@ async def closed_site(authority: Authority) -> AsyncIterator[str]:
             """Tell every token that was given."""
             return " ".join([*authority.access, *authority.refresh])
 
-        config = uvicorn.Config(server.streamable_http_app(), log_config=None, ws="none")
+        app = server.streamable_http_app()
+        if authority.document:
+            _advertise_documents(app)
+        config = uvicorn.Config(app, log_config=None, ws="none")
         config.timeout_graceful_shutdown = 1
         serving = uvicorn.Server(config)
         task = asyncio.create_task(serving._serve(sockets=[listener]))
@@ -132,3 +157,25 @@ async def closed_site(authority: Authority) -> AsyncIterator[str]:
         finally:
             serving.should_exit = True
             await task
+
+
+def _advertise_documents(app: Starlette) -> None:
+    """Say in the metadata that documents' addresses are ids of clients, which the SDK's server cannot yet."""
+    here = "/.well-known/oauth-authorization-server"
+    [known] = [route for route in app.routes if isinstance(route, Route) and route.path == here]
+
+    async def read(request: Request) -> JSONResponse:
+        base = str(request.base_url)
+        return JSONResponse(
+            {
+                "issuer": base,
+                "authorization_endpoint": f"{base}authorize",
+                "token_endpoint": f"{base}token",
+                "response_types_supported": ["code"],
+                "code_challenge_methods_supported": ["S256"],
+                "token_endpoint_auth_methods_supported": ["none"],
+                "client_id_metadata_document_supported": True,
+            }
+        )
+
+    app.router.routes[app.router.routes.index(known)] = Route(here, read)

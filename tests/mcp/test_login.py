@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from pydantic import ValidationError
 
 from maniple.config import McpServerSettings
 from maniple.errors import McpError
@@ -52,9 +53,9 @@ def settings(url: str) -> dict[str, str]:
     return {"url": url, "auth": "oauth"}
 
 
-async def logged_in(url: str, folder: Path) -> Browser:
+async def logged_in(url: str, folder: Path, **more: str) -> Browser:
     browser = Browser()
-    server = McpServerSettings.model_validate(settings(url))
+    server = McpServerSettings.model_validate(settings(url) | more)
     await log_in("closed", server, LoginStore(TextFolder(folder / "logins")), browser.show)
     return browser
 
@@ -69,6 +70,29 @@ async def test_who_logged_in_once_uses_the_server(tmp_path: Path, url, authority
     async with opened(tmp_path, {"closed": settings(url)}) as found:
         assert found.list_tools() == ["closed__tokens"]
     assert len(authority.clients) == 1
+
+
+async def test_a_client_that_is_described_by_a_document_needs_no_registration(tmp_path: Path):
+    described = {"client_id_document": "https://team.example/maniple.json"}
+    authority = Authority(document=described["client_id_document"])
+    async with closed_site(authority) as url:
+        with pytest.raises(McpError):
+            await logged_in(url, tmp_path)
+        await logged_in(url, tmp_path, **described)
+        async with opened(tmp_path, {"closed": settings(url) | described}) as found:
+            assert found.list_tools() == ["closed__tokens"]
+    assert {one.client_id for one in authority.access.values()} == {authority.document}
+    assert authority.clients == {}
+
+
+@pytest.mark.parametrize("wrong", ["http://team.example/a.json", "https://team.example/", "maniple.json"])
+def test_a_document_has_an_https_address_with_a_path(wrong: str):
+    for more in (
+        {"auth": "oauth", "client_id_document": wrong},
+        {"client_id_document": "https://a.example/b"},
+    ):
+        with pytest.raises(ValidationError):
+            McpServerSettings.model_validate({"url": "https://a.example/mcp", **more})
 
 
 async def test_no_token_comes_back_to_a_model(tmp_path: Path, url):

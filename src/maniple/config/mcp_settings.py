@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -147,6 +148,13 @@ def _is_address(url: InterpolatedText | None) -> InterpolatedText | None:
 Texts = Annotated[dict[str, InterpolatedText], BeforeValidator(_texts)]
 
 
+def _is_document_address(given: str | None) -> str | None:
+    found = urlsplit(given or "https://host/document")
+    if found.scheme != "https" or not found.hostname or found.path in ("", "/"):
+        raise ValueError("must be an https address with a path")
+    return given
+
+
 class McpOAuthSettings(Section):
     """The client credentials for servers that require OAuth."""
 
@@ -184,6 +192,9 @@ class McpServerSettings(Section):
     """The client credentials for an automatic login."""
     auth: Literal["oauth"] | None = None
     """`oauth`: a user logs in with a browser by `maniple mcp login SERVER`."""
+    client_id_document: Annotated[OptionalText, AfterValidator(_is_document_address)] = None
+    """The https address of a document that describes the client of such a login, and is its id; default: the
+    server registers the client."""
     disabled: bool = False
     tools: tuple[str, ...] = ()
     """Names of the tools that are used; empty: all."""
@@ -231,6 +242,8 @@ class McpServerSettings(Section):
             )
         if self.auth is not None and (self.command is not None or self.oauth is not None):
             raise ValueError("auth: oauth needs a url, and cannot be combined with oauth")
+        if self.client_id_document is not None and self.auth is None:
+            raise ValueError("client_id_document is for a login by a person: set auth: oauth")
         return self
 
     @property

@@ -88,14 +88,18 @@ class OAuthLogin(OAuthClientProvider):
     lock of the login from before it reads the tokens until the new ones are stored.
     """
 
-    def __init__(self, name: str, url: str, texts: SharedTexts, user: InteractiveUser | None = None) -> None:
+    def __init__(
+        self, name: str, server: McpServerSettings, texts: SharedTexts, user: InteractiveUser | None = None
+    ) -> None:
+        url = reveal_text(server.url)
         metadata = OAuthClientMetadata(
             client_name="maniple",
             redirect_uris=[AnyUrl(user.callback if user else _NOWHERE)],
             token_endpoint_auth_method="none",
         )
         shows, comes = (user.show, user.come_back) if user else (None, None)
-        super().__init__(url, metadata, _Storage(self), shows, comes)
+        document = server.client_id_document
+        super().__init__(url, metadata, _Storage(self), shows, comes, client_metadata_url=document)
         self._name, self._url, self._texts, self._person = name, url, texts, user
         self._key = prefix_of(name)
         self._refreshing = AsyncExitStack()
@@ -232,9 +236,9 @@ class LoginStore:
 
     texts: SharedTexts
 
-    def of(self, name: str, url: str, user: InteractiveUser | None = None) -> OAuthLogin:
+    def of(self, name: str, server: McpServerSettings, user: InteractiveUser | None = None) -> OAuthLogin:
         """Return the login at a server."""
-        return OAuthLogin(name, url, self.texts, user)
+        return OAuthLogin(name, server, self.texts, user)
 
     def stamp(self, name: str) -> Hashable:
         """Return what changes whenever the login at a server does. Blocks. Raises `McpError`."""
@@ -464,7 +468,7 @@ async def log_in(
     """
     async with open_callback() as callback:
         user = InteractiveUser(callback.url, show, callback.result)
-        login = logins.of(name, reveal_text(server.url), user)
+        login = logins.of(name, server, user)
         try:
             async with Client(http_transport(server, login)) as client:
                 await client.list_tools()

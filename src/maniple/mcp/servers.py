@@ -28,7 +28,7 @@ from mcp_types import (
 )
 from pydantic import TypeAdapter
 
-from maniple.config.mcp_settings import McpServerSettings, McpSettings, Transport, reveal_text
+from maniple.config.mcp_settings import McpServerSettings, McpSettings, Transport
 from maniple.errors import McpError, ToolFailure
 from maniple.mcp.http_transport import LoginStore, OAuthLogin, http_transport
 from maniple.mcp.pins import PinStamp, PinStore
@@ -197,7 +197,7 @@ class ServerConnection:
         """Return the stored login, if the settings require one; raises `McpError` if there is none."""
         if self._server.auth is None:
             return None
-        self._login = self._logins.of(self.name, reveal_text(self._server.url))
+        self._login = self._logins.of(self.name, self._server)
         await self._login.load()
         return self._login
 
