@@ -149,6 +149,7 @@ from_npm tests/mcp/everything .venv/mcp-servers "the reference MCP server and cl
 from_npm tests/browser/overlays/packages .venv/obstacles "what covers pages, for the tests (about 28 MB; 10 seconds)" &
 from_npm tests/browser/widgets/packages .venv/widgets "components and editors for the tests (about 98 MB; 15 seconds)" &
 from_npm tests/protocols/react .venv/react "LangGraph's client for React, for the tests (about 80 MB; 10 seconds)" &
+from_npm tests/api/typescript .venv/typescript "the generator of types for TypeScript, for the tests (about 45 MB; 10 seconds)" &
 
 # --- the package ------------------------------------------------------------------------------------------------
 said=

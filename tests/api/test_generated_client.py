@@ -1,9 +1,12 @@
-"""A client that a generator makes from the OpenAPI document, without a line by hand."""
+"""Clients that generators make from the OpenAPI document, without a line by hand."""
 
 import importlib
 import json
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +21,9 @@ from tests.serving import ServerProcess
 
 PACKAGE = "generated_maniple"
 BINARY: dict[str, str] = dict.fromkeys(("*/*", "application/zip", "image/gif"), "application/octet-stream")
+# Put there by `setup.sh dev`.
+TYPESCRIPT = Path(sys.prefix, "typescript/node_modules")
+PROGRAM = Path(__file__).parent / "typescript/client.mts"
 PROTOCOLS = ("ag-ui", "langgraph", "openai")
 
 
@@ -95,6 +101,38 @@ def test_a_run_is_reviewed_followed_resumed_and_cancelled(
         run = call("threads.start_run", thread, body=models.RunBody(input_="Hello")).parsed.run_id
         model.wait_for(lambda stats: stats["active"] == 1)
         assert call("runs.cancel_run", run).parsed.status == "cancelled"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not (TYPESCRIPT / "typescript").is_dir() or shutil.which("node") is None,
+    reason="setup.sh dev has not installed the generator",
+)
+def test_types_of_typescript_check_a_program_that_does_the_same(
+    document: Any, server: ServerProcess, model: OpenAIServer, tmp_path: Path
+):
+    (tmp_path / "openapi.json").write_text(json.dumps(document), encoding="utf-8")
+    (tmp_path / "node_modules").symlink_to(TYPESCRIPT)
+    shutil.copy(PROGRAM, tmp_path)
+
+    def node(script: str, *arguments: str) -> str:
+        command = ["node", script, *arguments]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    # Fields with a default may be left out of a body.
+    generated = ("openapi.json", "-o", "schema.d.ts", "--default-non-nullable", "false")
+    node("node_modules/openapi-typescript/bin/cli.js", *generated)
+    strict = ("--strict", "--target", "es2022", "--module", "nodenext", "--lib", "es2022,dom")
+    node("node_modules/typescript/bin/tsc", *strict, PROGRAM.name)
+    model.reset({**SIMPLE, "coordinator": [*SIMPLE["coordinator"], {"hang": True}]})
+    found = json.loads(node("client.mjs", server.url))
+    assert found["numbers"] == list(range(1, len(found["numbers"]) + 1))
+    assert (found["asked"], {*found["reviewed"]}) == (["plan_review"], {"not_started"})
+    assert {*found["steps"]} == {"completed"}
+    assert "4" in found["answer"]
+    assert found["statuses"] == {"waiting": "interrupted", "ended": "completed", "other": "cancelled"}
 
 
 def test_each_event_of_the_wire_is_in_the_union_of_streams(document: Any):
