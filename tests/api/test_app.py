@@ -54,7 +54,7 @@ async def test_a_body_that_does_not_fit_is_refused_before_any_stream(client, bod
 async def test_an_unknown_member_is_refused_to_those_who_see_errors(client, path):
     response = await client.post(path, json={**QUESTION, "team_members": ["coder", "chef"]})
     assert response.status_code == 422
-    assert "no such team member: chef" in response.text
+    assert "chef" in response.text
 
 
 async def test_an_empty_message_before_the_last_and_a_role_of_its_own_are_taken(client, model):
