@@ -17,8 +17,8 @@ pytestmark = [
     pytest.mark.skipif(find_spec("procrastinate") is None, reason="needs maniple[postgres]"),
 ]
 RUNS = 4
-MAX_WAYS = 135
-"""Of a run of four model calls and a tool; with a transaction for each value stored there were 260."""
+MAX_WAYS = 105
+"""Of a run of four model calls; with a transaction for each value stored there were 260."""
 WITHOUT_RUNS = (
     "procrastinate_fetch_job",
     "processes",

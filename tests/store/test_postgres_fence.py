@@ -1,5 +1,6 @@
 """Nobody writes for a run but the process that drives it."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 
@@ -201,3 +202,48 @@ async def test_a_run_of_a_living_process_is_not_claimed(postgres_store, zombie):
     assert await postgres_store.runs.list_orphaned(None) == []
     assert await postgres_store.runs.claim(run) is None
     assert await postgres_store.runs.list_in_other_processes(run.thread_id) == [run]
+
+
+def put(store, run, number):
+    """Put a checkpoint of a run, and writes of a task that led to it, at the same time."""
+    given = {"thread_id": run.thread_id, "checkpoint_ns": "", "checkpoint_id": f"c{number - 1}"}
+    place = {"configurable": given, "metadata": {RUN_MARK: run.run_id}}
+    versions = {"messages": f"{number}"}
+    values = {"messages": [HumanMessage(f"hello {number}")]}
+    checkpoint = {**empty_checkpoint(), "id": f"c{number}"}
+    checkpoint |= {"channel_values": values, "channel_versions": versions}
+    saver = store.checkpointer
+    writes = saver.aput_writes(place, [("messages", number), ("other", number)], "task")
+    return asyncio.gather(writes, saver.aput(place, checkpoint, {}, versions), return_exceptions=True)
+
+
+async def test_what_runs_put_at_the_same_time_is_stored_together_and_refused_to_each_alone(
+    postgres_store, zombie, monkeypatch
+):
+    own = [await stored_run(zombie, status="running") for _ in range(6)]
+    lost = await taken_over(postgres_store, zombie)
+    before = await contents(postgres_store)
+    sent, execute = list[str](), zombie.database.execute
+
+    async def note(sql: str, values=()):
+        sent.append(sql)
+        return await execute(sql, values)
+
+    monkeypatch.setattr(zombie.database, "execute", note)
+    for found in await asyncio.gather(put(zombie, lost, 2), put(zombie, lost, 3)):
+        assert [type(one) for one in found] == [RunTakenOver] * 2
+    assert await contents(postgres_store) == before
+    sent.clear()
+    for found in await asyncio.gather(*(put(zombie, run, 2) for run in own)):
+        assert not [one for one in found if isinstance(one, BaseException)]
+    assert len(sent) == 1
+    *done, refused = await asyncio.gather(*(put(zombie, run, 3) for run in (*own, lost)))
+    assert not [one for found in done for one in found if isinstance(one, BaseException)]
+    assert [type(one) for one in refused] == [RunTakenOver] * 2
+    for run in own:
+        found = await postgres_store.checkpointer.aget_tuple({"configurable": {"thread_id": run.thread_id}})
+        assert found.checkpoint["id"] == "c3"
+        assert found.checkpoint["channel_values"]["messages"] == [HumanMessage("hello 3")]
+        earlier = {"thread_id": run.thread_id, "checkpoint_id": "c2"}
+        found = await postgres_store.checkpointer.aget_tuple({"configurable": earlier})
+        assert found.pending_writes == [("task", "messages", 3), ("task", "other", 3)]

@@ -1,5 +1,6 @@
 """The tables of LangGraph's checkpoints in PostgreSQL."""
 
+import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, cast
@@ -15,7 +16,6 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from psycopg import AsyncConnection, AsyncCursor
 from psycopg.rows import DictRow, dict_row
-from psycopg.types.json import Jsonb
 
 from maniple.errors import RunTakenOver
 from maniple.langgraph_internals import (
@@ -24,38 +24,19 @@ from maniple.langgraph_internals import (
     read_config,
     replaces_writes,
 )
+from maniple.store.postgres.checkpoint_groups import (
+    BlobRow,
+    CheckpointGroups,
+    CheckpointRow,
+    CheckpointRows,
+    WriteRow,
+)
 from maniple.store.postgres.database import PostgresDatabase, fetch_all, lock_thread
 from maniple.store.protocols import BRANCHED_RUNS
 from maniple.store.redaction import make_serializer
 from maniple.store.rows import UNFINISHED
 from maniple.types import RUN_MARK
 
-# Each of these is one statement, and so a transaction of its own: one way to the server and back.
-# Stored again, a checkpoint is the newest one, as in SQLite.
-_PUT = (
-    "WITH blobs AS (INSERT INTO checkpoint_blobs "
-    "(thread_id, checkpoint_ns, channel, version, type, blob, run_id) "
-    "SELECT %(thread)s, %(namespace)s, given.*, %(run)s "
-    "FROM unnest(%(channels)s::text[], %(versions)s::text[], %(types)s::text[], %(blobs)b::bytea[]) given "
-    "ON CONFLICT (thread_id, checkpoint_ns, channel, version) DO NOTHING) "
-    "INSERT INTO checkpoints "
-    "(thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata, run_id) "
-    "VALUES (%(thread)s, %(namespace)s, %(id)s, %(parent)s, %(checkpoint)s, %(metadata)s, %(run)s) "
-    "ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id) DO UPDATE SET "
-    "checkpoint = excluded.checkpoint, metadata = excluded.metadata, run_id = excluded.run_id, "
-    "position = DEFAULT"
-)
-_PUT_WRITES = (
-    "INSERT INTO checkpoint_writes "
-    "(thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, run_id, idx, channel, type, blob) "
-    "SELECT %s, %s, %s, %s, %s, %s, given.* "
-    "FROM unnest(%s::integer[], %s::text[], %s::text[], %b::bytea[]) given "
-    "ON CONFLICT (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) DO "
-)
-_REPLACE = (
-    "UPDATE SET channel = excluded.channel, type = excluded.type, blob = excluded.blob, "
-    "run_id = excluded.run_id"
-)
 _NEWEST = "ORDER BY position DESC LIMIT 1"
 # A thread is pruned before the end of its run is stored. Of its other runs some may wait, or wait no more.
 _HAS_LOST_ITS_RUN = (
@@ -104,6 +85,7 @@ class PostgresSaver(AsyncPostgresSaver):
     def __init__(self, database: PostgresDatabase) -> None:
         super().__init__(cast("Any", None), serde=make_serializer())
         self._database = database
+        self._groups = CheckpointGroups(database)
 
     @asynccontextmanager
     async def _cursor(self, *, pipeline: bool = False) -> AsyncGenerator[AsyncCursor[DictRow]]:
@@ -163,43 +145,33 @@ class PostgresSaver(AsyncPostgresSaver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         thread_id, namespace, parent_id = read_config(config)
-        stored = {**checkpoint, "channel_values": {}}
-        values = checkpoint["channel_values"]
+        run, values = _run_of(config), checkpoint["channel_values"]
         blobs = [
-            (channel, str(version), *self.serde.dumps_typed(values[channel]))
+            BlobRow(
+                thread_id, namespace, channel, str(version), *self.serde.dumps_typed(values[channel]), run
+            )
             for channel, version in new_versions.items()
             if channel in values
         ]
-        channels, versions, types, contents = _columns(blobs, 4)
-        row = {
-            "thread": thread_id,
-            "namespace": namespace,
-            "run": _run_of(config),
-            "channels": channels,
-            "versions": versions,
-            "types": types,
-            "blobs": contents,
-            "id": checkpoint["id"],
-            "parent": parent_id,
-            "checkpoint": Jsonb(stored),
-            "metadata": Jsonb(get_serializable_checkpoint_metadata(config, metadata)),
-        }
-        await self._database.execute(_PUT, row)
+        stored = json.dumps({**checkpoint, "channel_values": {}})
+        described = json.dumps(get_serializable_checkpoint_metadata(config, metadata))
+        row = CheckpointRow(thread_id, namespace, checkpoint["id"], parent_id, stored, described, run)
+        await self._groups.store(CheckpointRows(blobs, checkpoints=[row]))
         return checkpoint_config(thread_id, namespace, checkpoint["id"])
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
+        place = (*read_config(config), task_id, task_path, _run_of(config))
         rows = [
-            (index_of_write(channel, index), channel, *self.serde.dumps_typed(value))
+            WriteRow(*place, index_of_write(channel, index), channel, *self.serde.dumps_typed(value))
             for index, (channel, value) in enumerate(writes)
         ]
-        again = "NOTHING"
         if replaces_writes(channel for channel, _ in writes):
-            again = _REPLACE
-            rows = [*{row[0]: row for row in rows}.values()]  # one statement replaces no row twice
-        values = (*read_config(config), task_id, task_path, _run_of(config), *_columns(rows, 4))
-        await self._database.execute(_PUT_WRITES + again, values)
+            # One statement replaces no row twice.
+            await self._groups.replace_writes({row.idx: row for row in rows}.values())
+        else:
+            await self._groups.store(CheckpointRows(writes=rows))
 
     async def adelete_thread(self, thread_id: str) -> None:
         await self._database.repeat(lambda connection: delete_checkpoints(connection, thread_id))
@@ -256,11 +228,6 @@ async def delete_checkpoints(
             f"DELETE FROM {table} WHERE thread_id = %(thread)s AND ({which})".encode(), named
         )
     await connection.execute(_UNUSED_BLOBS.encode(), named)
-
-
-def _columns(rows: Sequence[Sequence[Any]], count: int) -> list[list[Any]]:
-    """Return the `count` columns of some rows."""
-    return [[row[place] for row in rows] for place in range(count)]
 
 
 def _run_of(config: RunnableConfig) -> str | None:
