@@ -15,7 +15,7 @@ from maniple.errors import StoreBusy, StoreError
 from maniple.langgraph_internals import checkpoint_config
 from maniple.store import open_store
 from maniple.store.artifact_files import ArtifactFiles
-from maniple.store.configured import misplaced_folders, move_to_postgres, move_to_sqlite
+from maniple.store.configured import list_moved_folders, move_to_postgres, move_to_sqlite
 from maniple.store.postgres.store import open_postgres
 from maniple.store.shared_state import open_state_rows
 from tests.cli.processes import MANIPLE, environment, maniple, start
@@ -137,13 +137,20 @@ async def test_a_move_without_a_target_or_a_source_says_what_to_set(tmp_path: Pa
     assert (status, "store.backend" in notes) == (2, True)
 
 
-def test_the_folders_of_a_file_elsewhere_are_named(tmp_path: Path) -> None:
-    places = {"data_dir": tmp_path / "data", "store": {"path": tmp_path / "own.db"}}
-    for name in ("own.db.artifacts", "own.db.workspaces", "own.db.d", "data"):
-        (tmp_path / name).mkdir()
-    moved = [(tmp_path / f"own.db.{name}", tmp_path / "data" / name) for name in ("artifacts", "workspaces")]
-    assert misplaced_folders(Settings.model_validate(places)) == moved
-    assert misplaced_folders(Settings.model_validate({"data_dir": tmp_path / "data"})) == []
+def test_the_folders_that_have_another_place_after_a_move_are_named(tmp_path: Path) -> None:
+    own, data = tmp_path / "own.db", tmp_path / "data"
+    beside = Settings.model_validate({"data_dir": data, "store": {"path": own}})
+    usual = Settings.model_validate({"data_dir": data})
+    shared = Settings.model_validate(
+        {"data_dir": data, "store": {"backend": "postgres", "url": "postgresql:"}}
+    )
+    for name in ("own.db.artifacts", "own.db.workspaces", "own.db.d", "data/artifacts", "data/mcp"):
+        (tmp_path / name).mkdir(parents=True)
+    moved = [(tmp_path / f"own.db.{name}", data / name) for name in ("artifacts", "workspaces")]
+    assert list_moved_folders(beside, None) == moved
+    assert list_moved_folders(usual, None) == []
+    assert list_moved_folders(shared, own) == [(data / "artifacts", tmp_path / "own.db.artifacts")]
+    assert list_moved_folders(shared, data / "maniple.db") == []
 
 
 async def test_a_database_that_moved_there_and_back_is_the_same(file: Path, url: str) -> None:

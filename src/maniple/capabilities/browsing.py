@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from langchain_core.tools import BaseTool
 
@@ -34,7 +34,7 @@ from maniple.tools.thread_browser import ThreadBrowser, browser_services
 from maniple.tools.web import TeamSearch
 from maniple.workspace import Workspaces
 
-_FOLDER = "browser"
+_FOLDER: Final = "browser"
 
 
 class BrowserCapability(Capability):

@@ -2,7 +2,7 @@
 
 import asyncio
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from maniple.agents.middleware.item_pictures import ItemPictureReader, PictureDescriber
 from maniple.agents.middleware.tool_availability import HiddenTools
@@ -29,7 +29,7 @@ from maniple.tools.made_files import MadeFiles
 from maniple.tools.registry import load_tools
 from maniple.workspace import Workspaces
 
-_FOLDER = "workspaces"
+_FOLDER: Final = "workspaces"
 _ALWAYS_OFFERED = frozenset({"write_file"})
 """In an empty workspace there is nothing to read or to change, but a program can be written."""
 _MAX_NAMED_HOSTS = 10

@@ -357,7 +357,7 @@ def move_database(
 async def _move(settings: "Settings", to: str) -> int:
     from maniple.cli.text import clean
     from maniple.errors import ConfigError
-    from maniple.store.configured import describe_postgres, misplaced_folders, move_to_postgres
+    from maniple.store.configured import describe_postgres, move_to_postgres
     from maniple.text import counted
 
     if settings.store.backend == "postgres":
@@ -377,8 +377,7 @@ async def _move(settings: "Settings", to: str) -> int:
     total = counted(sum(counts.values()), "row")
     print(clean(f"Copied {total} of {file} to {target}, each table whole. Now set:"))
     print("  MANIPLE_STORE__BACKEND=postgres\n  MANIPLE_STORE__URL= the URL of the database, in .env")
-    for folder, place in await asyncio.to_thread(misplaced_folders, settings):
-        print(clean(f"Move the folder {folder} to {place}."))
+    await _print_moved_folders(settings, None)
     print(clean(f"{file} is as it was. Do not serve it again: its runs would be done twice."))
     return 0
 
@@ -399,12 +398,21 @@ async def _move_back(settings: "Settings", file: Path) -> int:
     total = counted(sum(counts.values()), "row")
     print(clean(f"Copied {total} of {describe_database(settings)} to {file}, each table whole. Now set:"))
     print(clean(f"  MANIPLE_STORE__BACKEND=sqlite\n  MANIPLE_STORE__PATH={file}"))
+    await _print_moved_folders(settings, file)
     print("Do not serve the database again: its runs would be done twice.")
     if obstacles:
         print(clean(f"Not moved: logins at MCP servers, or tools accepted there. {obstacles[0]}"))
         return 1
     print(clean(f"Logins at MCP servers and accepted tools are in {settings.data_dir / 'mcp'}."))
     return 0
+
+
+async def _print_moved_folders(settings: "Settings", file: Path | None) -> None:
+    from maniple.cli.text import clean
+    from maniple.store.configured import list_moved_folders
+
+    for folder, place in await asyncio.to_thread(list_moved_folders, settings, file):
+        print(clean(f"Move the folder {folder} to {place}."))
 
 
 def _copy_shared_state(settings: "Settings") -> list[str]:

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final, Literal, get_args
 
 from maniple.config import Settings
 from maniple.config.secrets import redactor_of
@@ -22,7 +23,9 @@ from maniple.store.records import RunRecord
 from maniple.store.redaction import RedactingSerializer
 
 DATABASE = "maniple.db"
-ARTIFACTS = "artifacts"
+StorageFolder = Literal["artifacts", "workspaces", "browser", "folder-index"]
+"""The folders that belong to a database."""
+ARTIFACTS: Final = "artifacts"
 STARTING_SECONDS = 60.0
 """How long a server that starts waits for its database."""
 STARTING_PAUSE_SECONDS = 0.5
@@ -40,7 +43,7 @@ def database_path(settings: Settings) -> Path | None:
     return settings.store.path or settings.data_dir / DATABASE
 
 
-def storage_folder(settings: Settings, name: str) -> Path:
+def storage_folder(settings: Settings, name: StorageFolder) -> Path:
     """Return the folder `name` of the database: in `data_dir`, or beside `store.path`. Blocks on disk."""
     shared = settings.data_dir / name
     database = database_path(settings)
@@ -218,20 +221,16 @@ def describe_postgres(url: str) -> str:
     return name_database(url)
 
 
-def misplaced_folders(settings: Settings) -> list[tuple[Path, Path]]:
-    """Return the folders of a SQLite database outside of `data_dir`, and where PostgreSQL's would be.
+def list_moved_folders(settings: Settings, file: Path | None) -> list[tuple[Path, Path]]:
+    """Return the folders of the database of `settings` that have another place after a move.
 
-    Blocks on disk.
+    It moves to the SQLite file `file`, or for None to PostgreSQL. Blocks on disk.
     """
-    file = settings.store.path.resolve() if settings.store.path is not None else None
-    if file is None or file == (settings.data_dir / DATABASE).resolve():
-        return []
-    names = (
-        one.name.removeprefix(f"{file.name}.") for one in file.parent.glob(f"{file.name}.*") if one.is_dir()
-    )
-    return [
-        (storage_folder(settings, name), settings.data_dir / name) for name in sorted(names) if name != "d"
-    ]
+    kind = {"backend": "sqlite", "path": file} if file is not None else {"backend": "postgres"}
+    after = settings.model_copy(update={"store": settings.store.model_copy(update=kind)})
+    names = get_args(StorageFolder)
+    places = [(storage_folder(settings, name), storage_folder(after, name)) for name in names]
+    return [(before, now) for before, now in places if before != now and before.is_dir()]
 
 
 def require_postgres_driver() -> None:

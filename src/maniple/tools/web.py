@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
 from pathlib import PurePosixPath
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
 from maniple.config import SearchSettings, Settings
@@ -35,7 +35,7 @@ WEB_SEARCH = "tavily_search"
 PAPER_SEARCH = "search_papers"
 """The name of the tool that searches scholarly papers; its results have the form of the other's."""
 SEARCHES = frozenset({WEB_SEARCH, PAPER_SEARCH})
-_INDEX = "folder-index"
+_INDEX: Final = "folder-index"
 """The folder, beside the store's database, of the index of the folder of documents."""
 
 

@@ -25,6 +25,7 @@ from maniple.store.postgres.processes import count_living
 from maniple.store.postgres.transfer import CHUNK_ROWS, Report, Row, TableCopy, list_tables
 from maniple.store.sqlite import store as sqlite_store
 from maniple.store.sqlite.database import connect
+from maniple.text import counted
 
 _DRAFT_SUFFIX = ".moving"
 _EMPTY = "empty"
@@ -137,7 +138,9 @@ async def _lock(source: AsyncConnection, copies: Sequence[TableCopy]) -> None:
     await source.execute("SET LOCAL lock_timeout = '10s'")
     await source.execute(f"LOCK TABLE {tables} IN SHARE MODE".encode())
     if living := await count_living(source):
-        raise StoreInUse(f"{living} processes have the database open. Stop all nodes, workers and chats.")
+        raise StoreInUse(
+            f"The database is open in {counted(living, 'program')}. Stop all nodes, workers and chats."
+        )
 
 
 async def _copy(source: AsyncConnection, target: sqlite3.Connection, copy: TableCopy, report: Report) -> int:
