@@ -17,7 +17,7 @@ from maniple.batches import (
     retry_batch,
 )
 from maniple.graph import RunOptions
-from maniple.runs import RunRequest, open_engine
+from maniple.runs import RunRequest, TooManyRuns, open_engine
 from maniple.runs.in_process import InProcessEngine
 from maniple.scope.budget import Budget
 from maniple.store import Store, open_store
@@ -124,6 +124,24 @@ async def test_a_batch_that_cannot_be_worked_on_does_not_stop_the_others(scene, 
     assert (await scene.store.batches.total(sound.batch_id)).counts == {"started": 1}
     assert (await scene.store.batches.total(broken.batch_id)).counts == {"waiting": 1}
     assert caplog.text.count(broken.batch_id) == 1  # it is tried again later
+
+
+async def test_an_item_that_no_room_is_for_says_so_until_it_is_done(scene):
+    batch = await scene.add(1)
+    submit = scene.engine.submit
+
+    async def refuse(request):
+        raise TooManyRuns("There are 3 runs, which is the limit.")
+
+    scene.engine.submit = refuse
+    for _ in range(3):
+        assert await scene.runner.advance(batch)
+    [item] = await scene.store.batches.list_items(batch.batch_id)
+    assert (item.state, item.attempt, "3 runs" in item.reason) == ("started", 1, True)
+    scene.engine.submit = submit
+    assert await scene.finish(batch) == {"accepted": 1}
+    [item] = await scene.store.batches.list_items(batch.batch_id)
+    assert (item.attempt, item.reason) == (1, "")
 
 
 async def test_a_run_that_waits_for_a_person_fails_its_item(scene):

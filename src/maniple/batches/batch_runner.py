@@ -110,8 +110,11 @@ class BatchRunner:
         try:
             await self._engine.submit(request)
         except ManipleError as error:
-            if error.retryable:
-                return False  # it is requested again with the next look
+            if error.retryable:  # it is requested again with the next look
+                if not item.reason:
+                    waiting = replace(item, reason=f"It waits: {error}")
+                    await self._batches.change_item(batch.batch_id, waiting, "started")
+                return False
             failed = replace(item, state="failed", reason=str(error))
             await self._batches.change_item(batch.batch_id, failed, "started")
             return True
@@ -145,6 +148,7 @@ class BatchRunner:
         used = run.usage
         item = replace(
             item,
+            reason="",
             tokens=item.tokens + used.input_tokens + used.output_tokens,
             model_calls=item.model_calls + used.model_calls,
             tool_calls=item.tool_calls + used.tool_calls,
