@@ -334,6 +334,9 @@ REQUESTS: dict[str, Any] = {
     },
     "/v1/responses": {"model": "maniple", "input": QUESTION, "stream": True},
     "/runs/stream": {"assistant_id": "maniple", "input": {"messages": QUESTION}},
+    "/runs/wait": {"assistant_id": "maniple", "input": {"messages": QUESTION}},
+    "/threads/idle/stream/events": {"channels": second.CHANNELS},
+    "/api/chat/stream": {"messages": [{"role": "user", "content": QUESTION}]},
     "/ag-ui": AgUi().given,
     "/mcp": {
         "jsonrpc": "2.0",
@@ -352,6 +355,7 @@ async def test_an_idle_stream_is_never_silent_for_long(model: OpenAIServer, home
     ):
         accepted = {"accept": "application/json, text/event-stream"}
         hello = await client.post("/mcp", json=HELLO, headers=accepted)
+        (await client.post("/threads", json={"thread_id": "idle"})).raise_for_status()
         headers = {**accepted, "mcp-session-id": hello.headers["mcp-session-id"]}
         silences = await asyncio.gather(
             *(longest_silence(client, path, body, headers) for path, body in REQUESTS.items())
