@@ -78,8 +78,8 @@ class StreamParts:
     earlier: Sequence[Message]
     earlier_plan: dict[str, Any] | None
     pieces: AnswerPieces = field(default_factory=lambda: AnswerPieces(has_forms=True))
-    _texts: dict[str, str] = field(default_factory=dict[str, str])
-    """The newest texts of the members at work, by turn."""
+    _texts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """The pieces of the texts of the members at work, by turn."""
     _answering: str = "reporter"
     """The agent whose text was sent last as the answer."""
     _names: dict[str, str] = field(default_factory=dict[str, str])
@@ -167,7 +167,7 @@ class StreamParts:
     def _member_message(self, event: MessageChunk) -> Iterator[tuple[str, Any]]:
         name = self._names.get(event.turn_id, "")
         text = event.delta.content or ""
-        self._texts[event.turn_id] = self._texts.get(event.turn_id, "") + text
+        self._texts.setdefault(event.turn_id, []).append(text)
         if self.has_subgraphs and name not in ("reporter", ""):
             yield from self._chunk(f"messages|{name}:{event.turn_id}", event.message_id, text, name)
 
@@ -194,7 +194,7 @@ class StreamParts:
 
     def _agent_end(self, event: AgentEnded) -> Iterator[tuple[str, Any]]:
         name = self._names.pop(event.agent_id, event.agent_name)
-        text = self._texts.pop(event.agent_id, "")
+        text = "".join(self._texts.pop(event.agent_id, ()))
         if "updates" in self.modes and self.has_subgraphs and text and name != "reporter":
             message = {"type": "ai", "id": f"{event.agent_id}-text", "content": text, "name": name}
             yield f"updates|{name}:{event.agent_id}", {name: {"messages": [message]}}
