@@ -1,7 +1,7 @@
 // Conversations with the team by the clients that JavaScript has. node conversation.mjs CLIENT MODULES_FOLDER URL
 // `ag_ui` takes the id of its thread, too; `acp` a command and its arguments in place of the URL.
-// Reads lines of JSON: {"ask": TEXT, "review": BOOL}, {"answer": VALUE}, {"start": TEXT}, {"cancel": true} or, as a
-// page that was loaded again, {"load": true}.
+// Reads lines of JSON: {"ask": TEXT, "review": BOOL}, {"answer": VALUE}, {"start": TEXT}, {"cancel": true} or, in a
+// program that was started again, {"load": true}.
 // Prints a line of JSON for each: {"text": what the client shows, or what it is asked}, or {"error": MESSAGE}.
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
@@ -159,7 +159,8 @@ async function mcp() {
   }
   const start = (text) => call("ask_team", { question: text, wait_seconds: 0 });
   const cancel = async () => (await call("cancel_run", { run_id: runId })).status;
-  return { ask, answer: (given) => ask(asText(given)), start, cancel };
+  const load = async () => (await call("get_run", { wait_seconds: WAIT_SECONDS })).answer;
+  return { ask, answer: (given) => ask(asText(given)), start, cancel, load };
 }
 
 async function acp() {

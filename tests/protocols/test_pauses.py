@@ -18,7 +18,7 @@
 | `@ag-ui/client` | here | own | here | here | here | here | none | survival |
 | `ag-ui-langgraph` | own | own | own | own | own | own | own | own; `tests/graph/test_embedded_crash.py` |
 | MCP | here | own | own | own | here | own | own | survival |
-| MCP (npm) | here | own | here | here | here | here | here | own; kill as in Python |
+| MCP (npm) | here | own | here | here | here | here | here | survival |
 | ACP | own | own | own | own | own | own | own | own (the editor has no time-out) |
 | ACP (npm) | own | own | own | own | own | own | own | as in Python |
 

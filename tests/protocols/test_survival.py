@@ -27,7 +27,7 @@ from tests.mcp_server.hosts import HELLO
 from tests.openai_server import SIMPLE, OpenAIServer
 from tests.protocols import test_langgraph_streams as second
 from tests.protocols.conftest import SETTINGS
-from tests.protocols.javascript import HAS_NODE, ClientError, JavaScriptClient
+from tests.protocols.javascript import CLIENT_MODULES, HAS_NODE, WEB_MODULES, ClientError, JavaScriptClient
 from tests.serving import ServerProcess, environment, server_process
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
@@ -187,14 +187,20 @@ class AgUi:
         return "".join(one["delta"] for one in events if one["type"] == "TEXT_MESSAGE_CONTENT")
 
 
-class AgUiPage:
-    """A page with `@ag-ui/client` that is closed and loaded again: it has its thread's id, and no message."""
+class InJavaScript:
+    """A program that ends with the time-out, or with its page, and is started again: it has no message."""
+
+    name = "ag_ui"
+    modules = WEB_MODULES
 
     def __init__(self) -> None:
         self.thread = str(uuid4())
 
+    def open(self, url: str) -> JavaScriptClient:
+        return JavaScriptClient(self.name, url, self.thread, modules=self.modules)
+
     async def begin(self, url: str, seconds: float) -> None:
-        client = JavaScriptClient("ag_ui", url, self.thread)
+        client = self.open(url)
         try:
             async with asyncio.timeout(seconds):
                 await client.ask(QUESTION)
@@ -202,11 +208,16 @@ class AgUiPage:
             await client.kill()
 
     async def attach(self, url: str) -> str:
-        client = JavaScriptClient("ag_ui", url, self.thread)
+        client = self.open(url)
         try:
             return await client.send(load=True)
         finally:
             await client.close()
+
+
+class McpInJavaScript(InJavaScript):
+    name = "mcp"
+    modules = CLIENT_MODULES
 
 
 class Mcp:
@@ -227,10 +238,16 @@ class Mcp:
 
 LOST = (APIError, MCPError, httpx.HTTPError, httpx2.HTTPError, OSError, ExceptionGroup, ClientError)
 """What the clients raise where an answer does not come; that of MCP in a group."""
-_NO_NODE = pytest.mark.skipif(not HAS_NODE, reason="Node.js is not there")
+
+
+def _without(modules: Path) -> pytest.MarkDecorator:
+    is_there = HAS_NODE and modules.is_dir()
+    return pytest.mark.skipif(not is_there, reason="Node.js or its clients are not there")
+
+
 PROTOCOLS = (
     *(ChatCompletions, Responses, LangGraph, LangGraphEvents, AgUi, Mcp),
-    pytest.param(AgUiPage, marks=_NO_NODE),
+    *(pytest.param(one, marks=_without(one.modules)) for one in (InJavaScript, McpInJavaScript)),
 )
 
 
