@@ -161,7 +161,10 @@ async def test_what_was_done_before_its_answer_was_lost_is_done_once(losing):
     run = await stored_run(store)
     assert store.database.lost == 1
     assert len(await store.threads.list(None)) == 2
-    assert (await losing().ledger.begin(run.run_id, "c", "bash_tool", "{}")).attempts == 1
+    for attempts in (1, 2):
+        begun = await losing().ledger.begin(run.run_id, "c", "bash_tool", "{}")
+        assert (begun.attempts, begun.tool_name) == (attempts, "bash_tool")
+        assert await store.ledger.list_by_run(run.run_id) == [begun]
     for numbers in ((1, 2), (3, 3)):
         await losing().events.append([(run.run_id, some_events(*numbers))])
     other = await stored_run(store)

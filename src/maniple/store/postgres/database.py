@@ -262,6 +262,25 @@ class PostgresDatabase:
 
         return await self._finish(run)
 
+    async def write_row(
+        self, sql: str, values: Sequence[Any], stored: tuple[str, Sequence[Any]]
+    ) -> list[tuple[Any, ...]]:
+        """Run one INSERT or UPDATE and return its rows. It is never done twice.
+
+        If the answer to it was lost, the rows of the query `stored` (with its values) are returned.
+        """
+        token, once = uuid4(), f"WITH receipt AS ({_RECEIPT}) {sql}"
+
+        async def run(connection: AsyncConnection) -> list[tuple[Any, ...]]:
+            try:
+                return await fetch_all(connection, once, (token, *values))
+            except psycopg.errors.UniqueViolation as error:
+                if error.diag.constraint_name != _RECEIPTS:
+                    raise
+                return await fetch_all(connection, *stored)
+
+        return await self._finish(run)
+
     async def execute(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows; done twice, it must have the effect of once."""
         return await self._finish(lambda connection: fetch_all(connection, sql, values))

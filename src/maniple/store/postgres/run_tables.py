@@ -170,11 +170,9 @@ class PostgresLedger:
             f"RETURNING {CALL_COLUMNS}"
         )
         values = (run_id, tool_call_id, tool_name, fix_surrogates(arguments))
-
-        async def begin(connection: AsyncConnection) -> list[Row]:
-            return await fetch_all(connection, sql, values)
-
-        return ToolCallRecord(*(await self._database.write(begin))[0])
+        stored = f"SELECT {CALL_COLUMNS} FROM tool_calls WHERE run_id = %s AND tool_call_id = %s"
+        rows = await self._database.write_row(sql, values, (stored, (run_id, tool_call_id)))
+        return ToolCallRecord(*rows[0])
 
     async def start(self, run_id: str, tool_call_id: str) -> None:
         sql = (
