@@ -11,6 +11,7 @@ from maniple.batches import (
     AnswerRule,
     BatchRunner,
     BatchSpecification,
+    batch_runner,
     change_limits,
     make_batch,
     read_results,
@@ -23,6 +24,7 @@ from maniple.scope.budget import Budget
 from maniple.store import Store, open_store
 from tests.openai_server import BRIEF
 from tests.runs.test_recovery import events_of
+from tests.store.samples import a_run, a_thread
 from tests.team import scripted_team
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
@@ -149,6 +151,22 @@ async def test_a_run_that_waits_for_a_person_fails_its_item(scene):
     assert await scene.finish(batch) == {"failed": 1}
     [run] = await scene.store.runs.list("")
     assert run.status == "cancelled"
+
+
+async def test_a_run_of_a_process_that_may_die_later_is_requested_again(scene, monkeypatch):
+    monkeypatch.setattr(batch_runner, "REQUEST_SECONDS", 0.0)
+    batch, requested = await scene.add(1), []
+
+    async def driven_elsewhere(request):
+        if not requested:
+            made = a_run(await scene.store.threads.create(a_thread()), "another", status="running")
+            await scene.store.runs.add(replace(made, run_id=request.run_id))
+        requested.append(request.run_id)
+
+    scene.engine.submit = driven_elsewhere
+    for _ in range(3):
+        assert await scene.runner.advance(batch)
+    assert len(requested) == 3 and len(set(requested)) == 1
 
 
 async def test_what_a_crash_cut_off_is_done_once(tmp_path):

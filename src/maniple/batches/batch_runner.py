@@ -27,6 +27,8 @@ BUSY_SECONDS = 0.1
 """How often the runs of a batch are looked at."""
 IDLE_SECONDS = 1.0
 """How often new batches are looked for."""
+REQUEST_SECONDS = 5.0
+"""How often a run of another process is requested again, which takes it over if that process has died."""
 FAULT_SECONDS = 60.0
 """When a batch is tried again that could not be worked on."""
 _USED_UP = "The budget of the batch is used up."
@@ -41,8 +43,8 @@ class BatchRunner:
         self._engine = engine
         self._driver: BatchDriver = driver
         self._batches = store.batches
-        self._requested = set[str]()
-        """The runs that this process has requested."""
+        self._requested = dict[str, float]()
+        """When this process has requested each run that has not ended (monotonic seconds)."""
         self._set_aside = dict[str, float]()
         """When each batch that could not be worked on is tried again (monotonic seconds)."""
 
@@ -70,7 +72,7 @@ class BatchRunner:
         """Judge what has ended and start what has room; return whether the batch is open still."""
         active = 0
         for item, status in await self._batches.list_started(batch.batch_id, batch.parallel):
-            is_at_work = status in ("queued", "running") and item.run_id in self._requested
+            is_at_work = status in ("queued", "running") and self._was_requested(item.run_id)
             active += is_at_work or not await self._settle(batch, item)
         if active == batch.parallel:
             return True
@@ -97,7 +99,10 @@ class BatchRunner:
             return True
         return await self._request(batch, started, left)
 
-    async def _request(self, batch: Batch, item: BatchItem, left: Budget) -> bool:
+    def _was_requested(self, run_id: str) -> bool:
+        return time.monotonic() < self._requested.get(run_id, float("-inf")) + REQUEST_SECONDS
+
+    async def _request(self, batch: Batch, item: BatchItem, left: Budget, *, is_known: bool = False) -> bool:
         """Request the run of an item; return False if there is no room for runs at present."""
         request = _read_request(batch)
         request = replace(
@@ -111,36 +116,41 @@ class BatchRunner:
             await self._engine.submit(request)
         except ManipleError as error:
             if error.retryable:  # it is requested again with the next look
-                if not item.reason:
+                if not item.reason and not is_known:
                     waiting = replace(item, reason=f"It waits: {error}")
                     await self._batches.change_item(batch.batch_id, waiting, "started")
                 return False
             failed = replace(item, state="failed", reason=str(error))
             await self._batches.change_item(batch.batch_id, failed, "started")
             return True
-        self._requested.add(item.run_id)
+        self._requested[item.run_id] = time.monotonic()
         return True
 
     async def _settle(self, batch: Batch, item: BatchItem) -> bool:
         """Judge the run of an item; return False if it has not ended."""
         run = await self._store.runs.get(item.run_id)
-        if run is None or (run.is_unfinished and item.run_id not in self._requested):
+        if run is None:
             totals = await self._batches.total(batch.batch_id)
             left = _subtract(Budget(**json.loads(batch.budget)), totals)
-            if run is None and left is None:
+            if left is None:
                 left_out = replace(item, state="left_out", reason=_USED_UP)
                 await self._batches.change_item(batch.batch_id, left_out, "started")
                 return True
-            await self._request(batch, item, left or Budget())  # a run that exists has its own budget
+            await self._request(batch, item, left)
             return False
         if run.is_unfinished:
+            if run.process == self._store.process:
+                self._requested[item.run_id] = time.monotonic()
+            elif not self._was_requested(item.run_id):
+                # Its process may have died, or die later; a run that exists has its own budget.
+                await self._request(batch, item, Budget(), is_known=True)
             return False
         reason = ""
         if run.status == "interrupted":
             reason = "The run waited for an answer, and nobody answers in a batch."
             run = await self._engine.cancel(run.run_id, batch.owner)
         judged = await self._judge(batch, item, run, reason)
-        self._requested.discard(item.run_id)
+        self._requested.pop(item.run_id, None)
         await self._batches.change_item(batch.batch_id, judged, "started")
         return True
 
