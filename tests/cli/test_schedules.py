@@ -1,6 +1,8 @@
 """`maniple schedule`."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,16 @@ async def test_a_schedule_is_added_listed_paused_and_removed(tmp_path: Path) -> 
     assert (await schedule("resume", name))[0] == 0
     assert (await schedule("remove", name))[0] == 0
     assert json.loads((await schedule("list", "--json"))[1]) == []
+
+
+async def test_a_schedule_in_a_zone_that_this_machine_does_not_know_is_listed(tmp_path: Path) -> None:
+    env = environment(tmp_path, "")
+    await maniple("schedule", "add", "--cron", "0 8 * * 1", "the news", folder=tmp_path, env=env)
+    with closing(sqlite3.connect(tmp_path / "data" / "maniple.db")) as connection:
+        connection.execute("UPDATE schedules SET zone = 'Europe/Nowhere'")
+        connection.commit()
+    status, output, notes = await maniple("schedule", "list", folder=tmp_path, env=env)
+    assert (status, "UTC" in output, "the news" in output) == (0, True, True), notes
 
 
 async def test_a_wrong_time_or_name_is_wrong_usage(tmp_path: Path) -> None:

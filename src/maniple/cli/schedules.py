@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import uuid4
 
@@ -395,8 +395,13 @@ def _tick_data(ticks: Sequence["ScheduleTick"]) -> list[dict[str, Any]]:
 
 
 def _shown(at: float | None, zone: str) -> str:
-    from zoneinfo import ZoneInfo
+    """Return a time for people, in UTC if this machine does not know the zone."""
+    from maniple.schedules import InvalidSchedule, load_zone
 
-    return (
-        "never" if at is None else datetime.fromtimestamp(at, ZoneInfo(zone)).strftime("%a %Y-%m-%d %H:%M %Z")
-    )
+    if at is None:
+        return "never"
+    try:
+        known = load_zone(zone)
+    except InvalidSchedule:
+        known = UTC
+    return datetime.fromtimestamp(at, known).strftime("%a %Y-%m-%d %H:%M %Z")

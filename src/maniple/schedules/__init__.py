@@ -1,7 +1,13 @@
 """Schedules: runs that are started at their times, each time once."""
 
 from maniple.schedules.run_schedules import ConversationSchedules, local_zone
-from maniple.schedules.schedule_times import InvalidSchedule, list_next_times, next_time, parse_moment
+from maniple.schedules.schedule_times import (
+    InvalidSchedule,
+    list_next_times,
+    load_zone,
+    next_time,
+    parse_moment,
+)
 from maniple.schedules.scheduler import Scheduler, open_scheduler, read_request
 from maniple.schedules.specification import (
     ScheduleSpecification,
@@ -18,6 +24,7 @@ __all__ = [
     "ScheduleTiming",
     "Scheduler",
     "list_next_times",
+    "load_zone",
     "local_zone",
     "make_schedule",
     "next_time",
