@@ -202,6 +202,77 @@ async def test_a_new_message_is_no_result(client: AsyncOpenAI):
     assert first.choices[0].message.tool_calls[0].id in str(refused.value)
 
 
+ADDED = "And say it in German."
+
+
+async def test_what_the_user_adds_behind_the_results_reaches_the_team_once(
+    client: AsyncOpenAI, model: OpenAIServer
+):
+    first = await chat(client, asking())
+    [called] = first.choices[0].message.tool_calls
+    messages = [*asking(), result_of(called, "warm"), {"role": "user", "content": ADDED}]
+    for _ in range(2):
+        done = await chat(client, messages)
+        assert (done.id, done.choices[0].message.content, done.not_used) == (first.id, ANSWER, [])
+    [result] = json.loads(sent_results(model))
+    added, _, data = result.partition("<data ")
+    assert ADDED in added, "the words of the user are no data of the tool"
+    assert "warm" in data
+    model.reset({"coordinator": [reply("Hello.")]})
+    messages += [{"role": "assistant", "content": ANSWER}, {"role": "user", "content": "Thanks."}]
+    assert (await chat(client, messages)).thread_id == first.thread_id
+
+
+async def test_a_new_question_behind_results_that_a_run_has_had_is_asked(
+    client: AsyncOpenAI, model: OpenAIServer
+):
+    first = await chat(client, asking())
+    [called] = first.choices[0].message.tool_calls
+    messages = [*asking(), result_of(called, "warm")]
+    await chat(client, messages)
+    model.reset({"coordinator": [reply("You are welcome.")]})
+    done = await chat(client, [*messages, *asking("Thanks.")])
+    assert done.choices[0].message.content == "You are welcome."
+    assert done.thread_id == first.thread_id
+    assert any(called.id in one for one in done.not_used)
+
+
+async def test_results_of_an_earlier_answer_are_named_where_a_new_question_follows(
+    client: AsyncOpenAI, model: OpenAIServer
+):
+    model.reset({"coordinator": [reply("Hello.")]})
+    foreign = {"role": "tool", "tool_call_id": "call_1", "content": "warm"}
+    done = await chat(client, [*asking("Is it cold?"), foreign, *asking("Hi")])
+    assert done.choices[0].message.content == "Hello."
+    assert done.not_used == ["messages.1"]
+
+
+async def test_every_protocol_takes_what_the_user_adds_behind_the_results(
+    client: AsyncOpenAI, http: httpx.AsyncClient, model: OpenAIServer
+):
+    for protocol in ("responses", "ag_ui", "langgraph"):
+        model.reset(script(calls("Rome")))
+        first = await chat(client, asking())
+        [called] = first.choices[0].message.tool_calls
+        added = {"id": str(uuid4()), "role": "user", "content": ADDED}
+        if protocol == "responses":
+            output = {"type": "function_call_output", "call_id": called.id, "output": "warm"}
+            message = {"role": "user", "content": ADDED}
+            text = (await respond(client, [output, message])).output_text
+        elif protocol == "ag_ui":
+            given = ag_ui.asking(QUESTION, first.thread_id, tools=[WEATHER])
+            messages = [tool_message(called.id, "warm"), added]
+            text = ag_ui.text(await ag_ui.run(http, {**given, "messages": messages}))
+        else:
+            tool = {"type": "tool", "tool_call_id": called.id, "content": "warm"}
+            given = {"assistant_id": "maniple", "input": {"messages": [tool, added]}}
+            done = await http.post(f"/threads/{first.thread_id}/runs/wait", json=given)
+            text = done.json()["messages"][-1]["content"]
+        assert text == ANSWER
+        assert sent_results(model).count("warm") == 1
+        assert ADDED in json.dumps(model.requests[-1])
+
+
 async def test_a_result_of_no_call_and_one_of_another_client_are_refused(client: AsyncOpenAI):
     for call_id in ("call_1", "call_0d8c6a4e-0000-4000-8000-000000000000_0123456789abcdef"):
         result = {"role": "tool", "tool_call_id": call_id, "content": "warm"}

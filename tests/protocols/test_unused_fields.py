@@ -129,8 +129,10 @@ async def test_an_unknown_checkpoint_of_a_history_is_no_full_history(http: httpx
     run = (await http.post("/runs", json=RUN)).json()
     path = f"/threads/{run['thread_id']}/history"
     assert (await http.post(path, json={"before": "none"})).status_code == 404
-    assert (await http.post(path, json={"before": run["run_id"]})).json() == []
-    assert len((await http.post(path, json={"checkpoint": {"checkpoint_id": run["run_id"]}})).json()) == 1
+    assert len((await http.post(path, json={"before": run["run_id"]})).json()) == 2
+    assert (await http.post(path, json={"before": "start"})).json() == []
+    assert len((await http.post(path, json={"checkpoint": {"checkpoint_id": run["run_id"]}})).json()) == 3
+    assert len((await http.post(path, json={"checkpoint": {"checkpoint_id": "start"}})).json()) == 1
 
 
 async def test_a_cron_names_what_its_runs_do_not_use_and_refuses_an_answer(http: httpx.AsyncClient):

@@ -18,6 +18,8 @@ MAX_TOOLS_CHARACTERS = 200_000
 MAX_DESCRIPTION_CHARACTERS = 10_000
 CALL_KEY = "client_call"
 """The key in the payload of a question of the call that the client is asked to run (`ClientCall`)."""
+RESULT_KEY, ADDED_KEY = "result", "added_by_user"
+"""The keys of an answer that has, beside the result of a call, a text of the user."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _CALL_ID = re.compile(r"call_(?P<run_id>[A-Za-z0-9-]{1,100})_[0-9a-f]{16}")
 _NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}

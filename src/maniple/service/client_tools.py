@@ -13,6 +13,8 @@ from maniple.graph.handoff import HANDOFF
 from maniple.runs import AcceptedRun, NotFound, RunNotWaiting
 from maniple.runs.stored_inputs import read_inputs
 from maniple.scope.client_tools import (
+    ADDED_KEY,
+    RESULT_KEY,
     ClientCall,
     ClientTool,
     InvalidClientTool,
@@ -133,6 +135,31 @@ async def send_results(
         if answers[asked[call_id]].answer != service.redactor.value(result)
     ]
     return AcceptedResults(AcceptedRun(run, after), others)
+
+
+async def send_results_and_text(
+    service: Service, owner: str, results: Mapping[str, Any], text: str, thread_id: str | None = None
+) -> AcceptedResults | None:
+    """Continue the run that waits for calls with their results, and with what the user says beside them.
+
+    The member that called has the text with the newest result, as a model has both at once: a message to the
+    run could come after its end. Return None where no run waits for the results, as with those of an earlier
+    answer: then the text is a question like any other. Raises as `Engine.resume`.
+    """
+    try:
+        run = await _find_run(service, owner, results)
+    except UnknownCall:
+        return None
+    asked = await _read_asked(service.store, run.run_id)
+    if (thread_id is not None and run.thread_id != thread_id) or any(one not in asked for one in results):
+        return None
+    *_, newest = results
+    joined = {**results, newest: {RESULT_KEY: results[newest], ADDED_KEY: text}}
+    answers = await _read_answers(service.store, run.run_id, [asked[one] for one in results])
+    known = answers.get(asked[newest])
+    if known is not None and known.answer != service.redactor.value(joined[newest]):
+        return None
+    return await send_results(service, owner, joined)
 
 
 async def _find_run(service: Service, owner: str, results: Mapping[str, Any]) -> RunRecord:

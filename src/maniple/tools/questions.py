@@ -13,6 +13,11 @@ from maniple.scope.context import configurable
 from maniple.scope.run_scope import run_scope
 from maniple.types import is_mapping
 
+EDIT_KEY = "edited_by_user"
+"""Marks a tool message that the user has a part in; holds the text that says so to the model.
+
+The call ran with the user's arguments, or the user says something beside its result.
+"""
 POSITION_KEY = "position"
 """The key in a payload of the place of a call among those of the model's answer; without it, 0."""
 

@@ -17,7 +17,7 @@ from langgraph.types import Command, Send, interrupt
 from maniple.agents.middleware.base import ToolAnswer
 from maniple.scope.run_scope import task_key
 from maniple.store.protocols import ToolCallLedger
-from maniple.tools.questions import ask_user
+from maniple.tools.questions import EDIT_KEY, ask_user
 from maniple.types import is_dict, is_list, is_mapping
 
 Answer = ToolAnswer | list[ToolAnswer]
@@ -28,9 +28,6 @@ AUTHOR_KEY = "said_by"
 
 The text comes from the user or from maniple, so it is trusted.
 """
-
-EDIT_KEY = "edited_by_user"
-"""Marks a tool message whose call ran with the user's arguments; holds the text that says so to the model."""
 
 REJECTED_KEY = "rejected_by_user"
 """Marks the tool message of a call that the user rejected; holds the user's words, "" without any."""
@@ -92,6 +89,8 @@ def mark_edited(answer: Answer, name: str, tool_call_id: str, arguments: Mapping
 def edited_arguments(message: ToolMessage) -> dict[str, Any] | None:
     """Return the arguments that the user wrote for a call that `mark_edited` marked; None for others."""
     text = str(message.additional_kwargs.get(EDIT_KEY, ""))
+    if not text.startswith(_EDITED.partition("{")[0]):
+        return None  # what the user says beside the result
     try:
         arguments: Any = json.loads(text.partition(_WITH)[2])
     except ValueError:

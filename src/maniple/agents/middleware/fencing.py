@@ -61,7 +61,7 @@ def _marks() -> tuple[str, str]:
 class UntrustedDataFencing(AgentMiddleware[Any, Any]):
     """Fences tool results in requests to a model, except texts of the user or of maniple (`AUTHOR_KEY`).
 
-    Before the result of a call that the user has edited, it says what ran.
+    Before the result of a call that the user has edited, or says something about, it says what.
     """
 
     async def awrap_model_call(

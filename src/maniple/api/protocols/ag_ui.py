@@ -29,7 +29,14 @@ from maniple.api.auth import CallerOf, keyed_router
 from maniple.api.document import describe_stream
 from maniple.api.error_responses import error_responses
 from maniple.api.protocols.ag_ui_events import AgUiEvents, describe_interrupt, describe_usage
-from maniple.api.protocols.ag_ui_input import name_unused, read_answer, read_input, read_results, read_tools
+from maniple.api.protocols.ag_ui_input import (
+    AskedMessage,
+    name_unused,
+    read_answer,
+    read_input,
+    read_results,
+    read_tools,
+)
 from maniple.api.protocols.conversations import AnsweredOf, SentConversation, submit
 from maniple.api.protocols.following import follow_run, read_ended, stream_frames
 from maniple.api.protocols.functions import find_calls, name_lost_functions, name_lost_results
@@ -39,7 +46,7 @@ from maniple.events import ANSWERING_AGENTS, PlanChanged
 from maniple.runs import AcceptedRun, RunNotWaiting, RunRequest
 from maniple.scope.client_tools import ClientCall
 from maniple.service import Service
-from maniple.service.client_tools import send_results
+from maniple.service.client_tools import AcceptedResults, send_results, send_results_and_text
 from maniple.service.sent_files import store_files
 from maniple.service.thread_views import read_thread_detail, resolve_thread_id
 from maniple.store import RunRecord, read_event_pages
@@ -66,10 +73,13 @@ async def run_agent(
     owner = caller.owner
     thread_id = await resolve_thread_id(service.store, given.thread_id, owner)
     tools, results = read_tools(given, service), read_results(given)
-    asked = None if results else read_input(given)
+    asked = read_input(given) if not results or isinstance(given.messages[-1], UserMessage) else None
     accepted: AcceptedRun | None
     lost: list[str] = []
-    if given.resume or results:
+    sent = await _answer_with(service, thread_id, owner, results, asked) if asked and results else None
+    if sent is not None:
+        accepted, lost = sent.accepted, name_lost_results(sent.not_used)
+    elif asked is None and (given.resume or results):
         accepted, lost = await _answer(service, thread_id, owner, given.resume or (), results)
     elif asked is None:
         accepted = await _newest_open(service, thread_id, owner)
@@ -84,10 +94,21 @@ async def run_agent(
             is_repeated=True,
             prepare=lambda thread: store_files(service, owner, thread, asked.files),
         )
+        lost += name_lost_results([*results])
     lost += name_lost_functions(accepted.run, tools) if accepted else ["tools"] if tools else []
     not_used = [*name_unused(given, asked), *lost]
     stream = _Stream(service, given, accepted, (thread_id, owner), not_used)
     return stream_frames(stream.frames(needs_messages=not given.messages))
+
+
+async def _answer_with(
+    service: Service, thread_id: str, owner: str, results: Mapping[str, str], asked: AskedMessage
+) -> AcceptedResults | None:
+    """Continue the run that waits for these results, with what is asked behind them; None if none does."""
+    content: Any = asked.message.content
+    if asked.files or not isinstance(content, str):
+        return None
+    return await send_results_and_text(service, owner, results, content, thread_id)
 
 
 async def _answer(

@@ -5,7 +5,7 @@ Source: https://docs.ag-ui.com
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from typing import Any, cast
 
 from ag_ui.core import (
@@ -88,10 +88,11 @@ def read_tools(given: RunAgentInput, service: Service) -> tuple[ClientTool, ...]
 def read_results(given: RunAgentInput) -> dict[str, str]:
     """Return the results of the front end's functions with which the messages end, by the ids of the calls.
 
-    Results of the team's own tools, which the client sends back, are none.
+    Results of the team's own tools, which the client sends back, are none. The user's messages may follow.
     """
     results: dict[str, str] = {}
-    for one in takewhile(lambda one: isinstance(one, ToolMessage), reversed(given.messages)):
+    backwards = dropwhile(lambda one: isinstance(one, UserMessage), reversed(given.messages))
+    for one in takewhile(lambda one: isinstance(one, ToolMessage), backwards):
         if isinstance(one, ToolMessage) and run_of_call(one.tool_call_id):
             result = _read_result(one)
             if results.setdefault(one.tool_call_id, result) != result:

@@ -56,7 +56,7 @@ from maniple.scope.client_tools import ClientCall, ClientTool
 from maniple.service import Service
 from maniple.service.answer_pieces import AnswerPieces
 from maniple.service.callers import KeyRevoked
-from maniple.service.client_tools import send_results
+from maniple.service.client_tools import AcceptedResults, send_results, send_results_and_text
 from maniple.service.sent_files import store_files
 from maniple.service.thread_views import resolve_thread_id
 from maniple.store import RunRecord
@@ -114,8 +114,7 @@ async def create_chat_completion(
     conversation = SentConversation("chat.completions", question.asked)
     functions = question.functions.accept(service)
     lost: list[str] = []
-    if question.results:
-        sent = await send_results(service, caller.owner, question.results)
+    if sent := await take_results(service, caller.owner, question):
         accepted = sent.accepted
         lost += name_lost_results(sent.not_used)
         lost += _name_lost_options(body, question.choices.as_options(agent), accepted.run)
@@ -138,6 +137,15 @@ async def create_chat_completion(
         return stream_frames(chunks, answer.headers)
     with answered.answering(accepted.run.run_id):
         return await _whole_answer(answer, request)
+
+
+async def take_results(service: Service, owner: str, question: ChatQuestion) -> AcceptedResults | None:
+    """Return the run that goes on with the results of calls; None if the question is to be asked."""
+    if question.results and question.added is None:
+        return await send_results(service, owner, question.results)
+    if question.results and question.added:
+        return await send_results_and_text(service, owner, question.results, question.added)
+    return None
 
 
 def agent_of(model: str, service: Service) -> str:

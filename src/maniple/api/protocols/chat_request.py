@@ -5,7 +5,7 @@ Source: https://platform.openai.com/docs/api-reference/chat/create
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from typing import Annotated, Any, Literal, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
@@ -115,7 +115,7 @@ class ChatCompletionRequest(BaseModel):
     tools: Annotated[list[ChatTool], Field(max_length=_MAX_TOOLS)] | None = Field(
         default=None,
         description="Functions that the client runs: the answer has the calls, and messages of the role "
-        "`tool` at the end of the next request have the results.",
+        "`tool` at the end of the next request have the results; what the user adds may follow them.",
     )
     tool_choice: str | dict[str, Any] | None = Field(
         default=None, description="`auto`, or `none`: no function is called. Other values are refused."
@@ -144,7 +144,9 @@ class ChatQuestion:
     """The parameters and parts of the request that have no effect."""
     functions: OfferedFunctions
     results: Mapping[str, str]
-    """The results of calls, by their ids, with which the conversation ends; then nothing new is asked."""
+    """The results of calls, by their ids, with which the conversation ends."""
+    added: str | None
+    """The user's text behind the results; "" if it has pictures or files, None if nothing is asked there."""
     earlier: Sequence[EarlierPart] = ()
     """What has an effect only where its turn was one of the same conversation."""
 
@@ -166,25 +168,36 @@ def read_question(
     for place, one in zip(places, body.messages, strict=True):
         if one.role in _RESULT_ROLES:
             call_id = (one.model_extra or {}).get("tool_call_id")
-            if call_id not in results:
-                parts.earlier.append(EarlierPart(place, str(call_id or _UNKNOWN_CALL)))
+            parts.earlier.append(EarlierPart(place, str(call_id or _UNKNOWN_CALL)))
             continue
         kind = _ROLES.get(one.role)
         if kind is None:
             raise _invalid(f"{place}.role", f"{one.role!r} is none of {', '.join(_ROLES)}.")
         parts.begin(place, is_newest=one is body.messages[-1])
         messages.append(kind(content=cast("str | list[str | dict[Any, Any]]", parts.read(one))))
+    is_asking = body.messages[-1].role == "user"
     if not results and (not messages or not isinstance(messages[-1], HumanMessage)):
         raise _invalid("messages", "The last message must be the user's: the team answers that one.")
-    if not results and not messages[-1].text.strip() and not parts.has_picture:
+    if (is_asking or not results) and not messages[-1].text.strip() and not parts.has_picture:
         raise _invalid("messages", "The last message is empty: give it text or a picture.")
     not_used += _name_tool_keys(body.tools or ())
     asked = [str(one.content) for one in messages if isinstance(one, HumanMessage)]
     choices = _read_choices(body)
     if body.reasoning_effort not in (None, choices.effort):
         not_used.append(effort_name)
+    added = join_newest(messages, parts.files) if is_asking else None
     functions = _read_functions(body)
-    return ChatQuestion(messages, choices, parts.files, asked, not_used, functions, results, parts.earlier)
+    return ChatQuestion(
+        messages, choices, parts.files, asked, not_used, functions, results, added, parts.earlier
+    )
+
+
+def join_newest(messages: Sequence[BaseMessage], files: Sequence[SentFile]) -> str:
+    """Return the user's last messages as one text; "" if they have pictures or files."""
+    last = [*takewhile(lambda one: isinstance(one, HumanMessage), reversed(messages))]
+    if files or not all(isinstance(one.content, str) for one in last):
+        return ""
+    return "\n\n".join(one.text for one in reversed(last))
 
 
 def _name_tool_keys(tools: Sequence[ChatTool]) -> list[str]:
@@ -204,9 +217,13 @@ def _read_functions(body: ChatCompletionRequest) -> OfferedFunctions:
 
 
 def _read_results(messages: Sequence[CompletionMessage], places: Sequence[str]) -> dict[str, str]:
-    """Return the results with which a conversation ends, by the ids of the calls."""
+    """Return the results with which a conversation ends, by the ids of the calls.
+
+    The user's messages may follow them.
+    """
     results = FunctionResults()
-    last = takewhile(lambda at: messages[at].role == "tool", range(len(messages) - 1, -1, -1))
+    backwards = dropwhile(lambda at: messages[at].role == "user", range(len(messages) - 1, -1, -1))
+    last = takewhile(lambda at: messages[at].role == "tool", backwards)
     for at in sorted(last):
         call_id = (messages[at].model_extra or {}).get("tool_call_id")
         content = messages[at].content

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from uuid import uuid4
 
 from maniple.api.protocols.chat_completions import agent_of
-from maniple.api.protocols.chat_request import ChatQuestion, check_parameters, read_question
+from maniple.api.protocols.chat_request import ChatQuestion, check_parameters, join_newest, read_question
 from maniple.api.protocols.compaction import COMPACTION, CompactionReader, expand_items
 from maniple.api.protocols.conversations import (
     AnsweredRuns,
@@ -27,6 +27,7 @@ from maniple.api.protocols.responses_request import (
     InputItem,
     ResponseBody,
     as_chat,
+    ends_with_results,
     name_messages,
     name_unused,
     other_parameters,
@@ -37,7 +38,7 @@ from maniple.api.protocols.responses_view import Json, ResponseName, ResponseVie
 from maniple.runs import AcceptedRun, NotFound, RunRequest
 from maniple.scope.client_tools import ClientTool
 from maniple.service import Service
-from maniple.service.client_tools import send_results
+from maniple.service.client_tools import AcceptedResults, send_results, send_results_and_text
 from maniple.service.sent_files import store_files
 from maniple.service.thread_views import resolve_thread_id
 from maniple.store import RunRecord
@@ -117,9 +118,11 @@ class ResponseDesk:
         service, agent = self.service, agent_of(body.model, self.service)
         results = read_results(body)
         functions = read_functions(body).accept(service)
-        if results:
+        if results and ends_with_results(body):
             return await self._continue(body, thread_id, results, functions)
         question = await self.read(body)
+        if results and (goes_on := await self._continue_with(body, thread_id, results, functions, question)):
+            return goes_on
         if not thread_id and question.choices.thread_id:
             if not body.is_stored:
                 raise UnsupportedParameter("store", "A stored conversation goes on with store: true.")
@@ -144,6 +147,21 @@ class ResponseDesk:
         not_used += await name_lost_parts(service.store, accepted, question.earlier)
         return self._respond(body, accepted, not_used, conversation)
 
+    async def _continue_with(
+        self,
+        body: ResponseBody,
+        thread_id: str | None,
+        results: Mapping[str, str],
+        functions: Sequence[ClientTool],
+        question: ChatQuestion,
+    ) -> AskedResponse | None:
+        """Continue the run that waits for these results, with what is asked behind them, if one does."""
+        text = join_newest(question.messages, question.files)
+        if not text or (not body.is_stored and thread_id is None):
+            return None
+        sent = await send_results_and_text(self.service, self.owner, results, text, thread_id)
+        return self._go_on(body, sent, functions) if sent else None
+
     async def _continue(
         self,
         body: ResponseBody,
@@ -155,6 +173,11 @@ class ResponseDesk:
         if not body.is_stored and thread_id is None:
             raise make_previous_missing()  # the run is stored, or belongs to another socket
         sent = await send_results(self.service, self.owner, results, thread_id)
+        return self._go_on(body, sent, functions)
+
+    def _go_on(
+        self, body: ResponseBody, sent: AcceptedResults, functions: Sequence[ClientTool]
+    ) -> AskedResponse:
         accepted = sent.accepted
         lost = [name for name in ("instructions", "metadata", "reasoning") if getattr(body, name)]
         lost += [*check_parameters(other_parameters(body)), *name_lost_results(sent.not_used)]

@@ -4,7 +4,7 @@ Source: https://platform.openai.com/docs/api-reference/responses and https://www
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -139,15 +139,28 @@ def read_functions(body: ResponseBody) -> OfferedFunctions:
 
 
 def read_results(body: ResponseBody) -> dict[str, str]:
-    """Return the results with which the input ends, by the ids of the calls."""
+    """Return the results with which the input ends, by the ids of the calls.
+
+    The user's messages may follow them.
+    """
     results = FunctionResults()
     items = body.input if isinstance(body.input, list) else []
-    after_messages = takewhile(lambda one: one[1].type != "message", reversed([*enumerate(items)]))
+    backwards = dropwhile(lambda one: _is_of_user(one[1]), reversed([*enumerate(items)]))
+    after_messages = takewhile(lambda one: one[1].type != "message", backwards)
     for at, item in reversed([*after_messages]):
         given: Mapping[str, Any] = item.model_extra or {}
         if item.type == _OUTPUT:
             results.add(f"input.{at}", given.get("call_id"), given.get("output"))
     return results.by_call
+
+
+def ends_with_results(body: ResponseBody) -> bool:
+    """Whether nothing new is asked behind the results of the input."""
+    return isinstance(body.input, list) and not _is_of_user(body.input[-1])
+
+
+def _is_of_user(item: InputItem) -> bool:
+    return item.type == "message" and item.role == "user"
 
 
 def name_unused(body: ResponseBody) -> list[str]:

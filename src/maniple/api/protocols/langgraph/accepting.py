@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, ToolMessage
 
 from maniple.api.protocols.conversations import find_segment_start
 from maniple.api.protocols.langgraph.assistants import UnsupportedRequest, find_agent
@@ -23,6 +24,7 @@ from maniple.errors import ManipleError
 from maniple.runs import AcceptedRun, NotFound, RunNotWaiting, RunRequest
 from maniple.runs.event_log import newest_number
 from maniple.service import Service
+from maniple.service.client_tools import send_results_and_text
 from maniple.service.sent_files import store_files
 from maniple.service.thread_views import resolve_thread_id
 from maniple.store import Thread
@@ -84,11 +86,25 @@ async def _ask(target: _Target, asked: Mapping[str, Any], given: LangGraphRun, a
     messages, files = read_messages(asked)
     if (known := await _find_repeated(target, messages)) is not None:
         return known
+    if (goes_on := await _send_results(target, messages)) is not None:
+        return goes_on
     thread_id = await store_files(service, owner, target.thread_id, files)
     options = given.read_options().as_options(agent)
     when_busy = given.multitask_strategy or "enqueue"
     request = RunRequest(messages, thread_id, options, owner, when_busy=when_busy)
     return await service.engine.submit(replace(request, metadata=given.metadata or {}))
+
+
+async def _send_results(target: _Target, messages: Sequence[BaseMessage]) -> AcceptedRun | None:
+    """Continue the run that waits for the results before the newest message; None if there are none."""
+    *before, newest = messages
+    last = takewhile(lambda one: isinstance(one, ToolMessage), reversed(before))
+    results = {one.tool_call_id: one.text for one in last if isinstance(one, ToolMessage)}
+    if not results or not isinstance(newest.content, str):
+        return None
+    given = dict(reversed(results.items()))
+    sent = await send_results_and_text(target.service, target.owner, given, newest.text, target.thread_id)
+    return sent.accepted if sent else None
 
 
 async def _find_place(target: _Target, checkpoint_id: str) -> tuple[StateTree, StatePlace]:
