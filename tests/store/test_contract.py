@@ -14,9 +14,9 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_temporary_thread_is_abandoned_when_its_process_has_gone(reopen):
     async with reopen(server=True) as store:
-        kept, own, foreign = [(await stored_run(store)).thread_id for _ in range(3)]
-        await store.threads.touch(own, temporary_of=store.process)
-        await store.threads.touch(foreign, temporary_of="gone")
+        of = ("", store.process, "gone")
+        made = [await store.threads.create(a_thread(), temporary_of=one) for one in of]
+        kept, own, foreign = [one.thread_id for one in made]
         assert [one.thread_id for one in await store.threads.list_abandoned()] == [foreign]
         await store.threads.touch(own, "A title")
     async with reopen(server=True) as store:

@@ -39,10 +39,11 @@ BRANCHED_RUNS = 20
 class ThreadTable(Protocol):
     """Conversations."""
 
-    async def create(self, thread: Thread) -> Thread:
+    async def create(self, thread: Thread, *, temporary_of: str = "") -> Thread:
         """Store a new thread and return it as stored: `created_at` may be microseconds later.
 
-        Raises `StoreError` when the id exists.
+        `temporary_of` is the process with which the thread ends; "" if it stays. Raises `StoreError` when the
+        id exists.
         """
         ...
 
@@ -77,13 +78,11 @@ class ThreadTable(Protocol):
         history: str | None = None,
         cut_history: str | None = None,
         metadata: str | None = None,
-        temporary_of: str | None = None,
     ) -> None:
         """Set `updated_at` to now, and what is given of title, metadata and digests of conversations.
 
         `history` is of the conversation at a run's end, `cut_history` of the one with which a stream was
-        closed before it: the run's end does not replace it. `temporary_of` is the process with which the
-        thread ends.
+        closed before it: the run's end does not replace it.
         """
         ...
 

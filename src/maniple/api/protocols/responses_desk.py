@@ -4,8 +4,9 @@ Source: https://platform.openai.com/docs/api-reference/responses and https://www
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing, suppress
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass
 from uuid import uuid4
 
@@ -35,13 +36,15 @@ from maniple.api.protocols.responses_request import (
     read_results,
 )
 from maniple.api.protocols.responses_view import Json, ResponseName, ResponseView
+from maniple.errors import ManipleError
 from maniple.runs import AcceptedRun, NotFound, RunRequest
 from maniple.scope.client_tools import ClientTool
 from maniple.service import Service
 from maniple.service.client_tools import AcceptedResults, send_results, send_results_and_text
-from maniple.service.sent_files import store_files
+from maniple.service.deletion import delete_conversation
+from maniple.service.sent_files import SentFile, store_files
 from maniple.service.thread_views import resolve_thread_id
-from maniple.store import RunRecord
+from maniple.store import RunRecord, Thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,18 +134,19 @@ class ResponseDesk:
         # An unstored run is deleted with its socket: nobody else joins it, and it joins none.
         conversation = SentConversation("responses" if body.is_stored else uuid4().hex, (key,))
         options = question.choices.as_options(agent)
-        accepted = await submit(
-            service,
-            RunRequest(
-                *(question.messages, thread_id or None, options, self.owner),
-                client_tools=functions,
-                metadata=dict(body.metadata or {}),
-            ),
-            conversation,
-            self.answered,
-            is_repeated=is_repeated,
-            prepare=lambda thread: store_files(service, self.owner, thread, question.files),
-        )
+        async with _temporary_thread(service, self.owner, not body.is_stored) as make:
+            accepted = await submit(
+                service,
+                RunRequest(
+                    *(question.messages, thread_id or None, options, self.owner),
+                    client_tools=functions,
+                    metadata=dict(body.metadata or {}),
+                ),
+                conversation,
+                self.answered,
+                is_repeated=is_repeated,
+                prepare=lambda thread: make(thread, question.files),
+            )
         not_used = [*question.not_used, *name_unused(body), *name_lost_functions(accepted.run, functions)]
         not_used += await name_lost_parts(service.store, accepted, question.earlier)
         return self._respond(body, accepted, not_used, conversation)
@@ -222,6 +226,34 @@ class ResponseDesk:
         if found is None:
             raise make_previous_missing()
         return found.run.thread_id
+
+
+@asynccontextmanager
+async def _temporary_thread(
+    service: Service, owner: str, is_temporary: bool
+) -> AsyncGenerator[Callable[[str | None, Sequence[SentFile]], Awaitable[str | None]]]:
+    """Yield what puts files into the thread of a run, or into a new one.
+
+    A temporary one is marked as such before its run is accepted, so that it ends with this process whenever
+    that is killed; it is deleted if this context fails.
+    """
+    made: list[str] = []
+
+    async def prepare(thread_id: str | None, files: Sequence[SentFile]) -> str | None:
+        if thread_id is None and is_temporary:
+            now = time.time()
+            thread = Thread(str(uuid4()), owner, "", now, now)
+            await service.store.threads.create(thread, temporary_of=service.store.process)
+            thread_id = thread.thread_id
+            made.append(thread_id)
+        return await store_files(service, owner, thread_id, files)
+
+    try:
+        yield prepare
+    except ManipleError:
+        for one in made:
+            await delete_conversation(service, one, owner)
+        raise
 
 
 async def find_response(service: Service, text: str, owner: str) -> AskedResponse | None:

@@ -187,8 +187,6 @@ class ResponseSocket:
             raise make_previous_missing()
         asked = await desk.accept(body, thread_id)
         self._unstored[str(asked.name)] = asked.run.thread_id
-        store = self.service.store
-        await store.threads.touch(asked.run.thread_id, temporary_of=store.process)
         if len({*self._unstored.values()}) > MAX_UNSTORED:
             await self._evict(next(iter(self._unstored)))
         return asked

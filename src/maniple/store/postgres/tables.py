@@ -81,11 +81,12 @@ class PostgresThreads:
         self._database = database
         self._contents = contents
 
-    async def create(self, thread: Thread) -> Thread:
+    async def create(self, thread: Thread, *, temporary_of: str = "") -> Thread:
         given = replace(thread, title=fix_surrogates(thread.title))
 
         async def insert(connection: AsyncConnection) -> Thread:
-            at = await insert_at_unused_time(connection, "threads", THREAD_COLUMNS, thread_values(given))
+            columns, values = f"{THREAD_COLUMNS}, temporary_of", (*thread_values(given), temporary_of)
+            at = await insert_at_unused_time(connection, "threads", columns, values)
             return replace(given, created_at=at)
 
         return await self._database.write(insert)
@@ -128,14 +129,12 @@ class PostgresThreads:
         history: str | None = None,
         cut_history: str | None = None,
         metadata: str | None = None,
-        temporary_of: str | None = None,
     ) -> None:
         new = {
             "title": fix_surrogates(title),
             "metadata": metadata,
             "history": history,
             "cut_history": cut_history,
-            "temporary_of": temporary_of,
         }
         changes = "".join(f", {name} = coalesce(%s, {name})" for name in new)
         sql = f"UPDATE threads SET updated_at = {NOW}{changes} WHERE thread_id = %s"

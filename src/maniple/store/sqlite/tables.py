@@ -68,13 +68,14 @@ class SqliteThreads:
         self._contents = contents
         self._processes = processes
 
-    async def create(self, thread: Thread) -> Thread:
+    async def create(self, thread: Thread, *, temporary_of: str = "") -> Thread:
         def insert(connection: sqlite3.Connection) -> Thread:
             created_at = find_unused_time(connection, "threads", thread.created_at)
             stored = replace(thread, title=fix_surrogates(thread.title), created_at=created_at)
-            values = thread_values(stored)
+            values = (*thread_values(stored), temporary_of)
             marks = ", ".join("?" * len(values))
-            connection.execute(f"INSERT INTO threads ({THREAD_COLUMNS}) VALUES ({marks})", values)
+            sql = f"INSERT INTO threads ({THREAD_COLUMNS}, temporary_of) VALUES ({marks})"
+            connection.execute(sql, values)
             return stored
 
         return await self._database.write(insert)
@@ -122,14 +123,12 @@ class SqliteThreads:
         history: str | None = None,
         cut_history: str | None = None,
         metadata: str | None = None,
-        temporary_of: str | None = None,
     ) -> None:
         new = {
             "title": fix_surrogates(title),
             "metadata": metadata,
             "history": history,
             "cut_history": cut_history,
-            "temporary_of": temporary_of,
         }
         changes = "".join(f", {name} = coalesce(?, {name})" for name in new)
         sql = f"UPDATE threads SET updated_at = ?{changes} WHERE thread_id = ?"
