@@ -1,7 +1,8 @@
 """JSON Schemas (Draft 2020-12) that others write: whether one is valid, and what a value lacks by it."""
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib import import_module
 from typing import Any, cast
@@ -28,9 +29,9 @@ class SchemaNotApplicable(Exception):
 
 
 def find_schema_mistake(schema: Any) -> str:
-    """Return why `schema` is no JSON Schema; "" if it is one."""
+    """Return why `schema` is no JSON Schema; "" if it is one. Patterns are those of RE2 or of Python."""
     try:
-        Draft202012Validator.check_schema(schema)
+        _check_schema(schema, lambda pattern: _is_known(pattern) or _is_of_python(pattern))
     except SchemaError as error:
         return shorten(error.message, _SHOWN_CHARACTERS)
     except RecursionError:
@@ -42,10 +43,8 @@ def find_unchecked(schema: Any) -> str:
     """Return which pattern or keyword of a valid schema `find_misfit` does not check; "" if there is none."""
     if _SLOW_KEYWORD in json.dumps(schema):
         return _NOT_CHECKED
-    formats = FormatChecker(formats=())
-    formats.checks("regex")(_require_pattern)
     try:
-        Draft202012Validator.check_schema(schema, format_checker=formats)
+        _check_schema(schema, _is_known)
     except SchemaError as error:
         return f"{shorten(repr(error.instance), _SHOWN_CHARACTERS)} is no regular expression of RE2"
     return ""
@@ -82,8 +81,22 @@ def _compile(pattern: Any) -> Any:
         return None
 
 
-def _require_pattern(pattern: Any) -> bool:
+def _is_known(pattern: Any) -> bool:
     return not isinstance(pattern, str) or _compile(pattern) is not None
+
+
+def _is_of_python(pattern: str) -> bool:
+    try:
+        re.compile(pattern)
+    except re.error:
+        return False
+    return True
+
+
+def _check_schema(schema: Any, is_pattern: Callable[[Any], bool]) -> None:
+    formats = FormatChecker(formats=())
+    formats.checkers = {**Draft202012Validator.FORMAT_CHECKER.checkers, "regex": (is_pattern, ValueError)}
+    Draft202012Validator.check_schema(schema, format_checker=formats)
 
 
 def _make_bounded_class() -> Any:
