@@ -20,12 +20,8 @@ def test_a_schema_that_is_none_is_known():
     assert "text" in find_schema_mistake({"type": "text"})
     assert find_schema_mistake([])
     known = (r"^\p{L}+$", "(?<name>a)", "(?!a)")
-    assert [find_schema_mistake({"pattern": one}) for one in (*known, "(")] == [
-        "",
-        "",
-        "",
-        "'(' is not a 'regex'",
-    ]
+    assert [find_schema_mistake({"pattern": one}) for one in known] == [""] * 3
+    assert "regex" in find_schema_mistake({"pattern": "("})
 
 
 def test_a_pattern_of_a_client_takes_linear_time_and_one_that_is_unknown_matches_all():
