@@ -27,7 +27,7 @@ async def test_the_shares_of_the_members_are_the_usage_of_the_run(model: OpenAIS
     async with open_service(model.base_url, tmp_path, models={"basic": priced}) as it:
         stands, told = await asked(it)
     shares, used = stands["by_agent"], stands["usage"]
-    assert [*stands][-1] == "by_agent"
+    assert [*stands][-2:] == ["by_agent", "artifacts"]
     assert [one["agent_name"] for one in shares] == TEAM
     for name in ("model_calls", "input_tokens", "output_tokens", "cost"):
         assert sum(one[name] for one in shares) == pytest.approx(used[name]), name

@@ -183,7 +183,9 @@ async def test_clients_see_a_custom_role_like_a_built_in_one(folder):
         async with open_service(server.base_url, folder, team={"roles": [own]}) as it:
             members = (await it.get("/api/team_members"))["team_members"]
             frames = await it.events_of((await it.run(team_members=["poet"]))["run_id"])
-            refused = await it.client.post("/api/chat/stream", json={**QUESTION, "team_members": ["pot"]})
+            refused = await it.client.post(
+                "/api/chat/stream?view=live", json={**QUESTION, "team_members": ["pot"]}
+            )
             schemas = (await it.get("/openapi.json"))["components"]["schemas"]
     assert list(members)[-2:] == ["poet", "reporter"]
     assert members["poet"] == {"name": "poet", "desc": "writes verse. Knows no facts.", "is_optional": True}

@@ -183,7 +183,7 @@ def _as_message(at: int, item: InputItem) -> CompletionMessage:
     """Return an item as a message; what earlier responses put out beside messages is left out by name."""
     if item.type != "message" or item.role is None:
         call_id = (item.model_extra or {}).get("call_id") if item.type == _OUTPUT else None
-        return CompletionMessage.model_validate({"role": "tool", "content": "", "tool_call_id": call_id})
+        return CompletionMessage.model_validate({"role": "function", "content": "", "tool_call_id": call_id})
     if not isinstance(item.content, list):
         return CompletionMessage(role=item.role, content=item.content)
     return CompletionMessage(role=item.role, content=[_as_part(at, one) for one in item.content])
