@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 from maniple.config import Settings
+from maniple.config.digests import digest_sections
 from maniple.config.secrets import redactor_of
 from maniple.errors import StoreBusy, StoreInUse, StoreReadOnly, StoreUnreachable, Unavailable
 from maniple.installation import installing
@@ -103,6 +104,7 @@ def _postgres_store(
 ) -> AbstractAsyncContextManager[Store]:
     require_postgres_driver()
     from maniple.store.postgres.database import ProcessTimes
+    from maniple.store.postgres.shared_folder import SharedFolder
     from maniple.store.postgres.store import open_postgres
 
     given = settings.store
@@ -112,7 +114,7 @@ def _postgres_store(
         server=server,
         pool=given.pool,
         times=ProcessTimes(settings.runs.lease_seconds, settings.runs.outage_seconds),
-        data_dir=settings.data_dir,
+        shared=SharedFolder(settings.data_dir, digest_sections(settings)),
     )
 
 
@@ -184,18 +186,25 @@ async def require_postgres(settings: Settings) -> None:
     await require_usable(settings.store.database_url, len(load_migrations()))
 
 
-async def describe_strangers(settings: Settings) -> str:
-    """Return which processes on the PostgreSQL database do not share `data_dir`, or "".
+async def describe_others(settings: Settings) -> tuple[str, str]:
+    """Return which processes on the PostgreSQL database have another `data_dir`, and which other settings.
 
-    Raises `StoreError`.
+    Each is "" if there are none. Raises `StoreError`.
     """
     from maniple.store.postgres.database import fetch_all
     from maniple.store.postgres.migrations import connected
-    from maniple.store.postgres.shared_folder import OTHERS, describe_strangers
+    from maniple.store.postgres.shared_folder import (
+        OTHERS,
+        SharedFolder,
+        describe_differences,
+        describe_strangers,
+    )
 
     async with connected(settings.store.database_url) as connection:
         others = await fetch_all(connection, OTHERS, ("",))
-    return await asyncio.to_thread(describe_strangers, others, settings.data_dir)
+    shared = SharedFolder(settings.data_dir, digest_sections(settings))
+    strangers = await asyncio.to_thread(describe_strangers, others, shared)
+    return strangers, await asyncio.to_thread(describe_differences, others, shared)
 
 
 async def list_stuck_runs(store: Store, seconds: float) -> Sequence[RunRecord]:

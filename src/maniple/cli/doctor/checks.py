@@ -290,11 +290,11 @@ async def check_database(settings: Settings) -> Sequence[CheckResult]:
     """Check that the PostgreSQL database can be reached and has the schema of this version."""
     if settings.store.backend != "postgres":
         return []
-    from maniple.store.configured import describe_database, describe_strangers, require_postgres
+    from maniple.store.configured import describe_database, describe_others, require_postgres
 
     try:
         await require_postgres(settings)
-        strangers = await describe_strangers(settings)
+        strangers, differences = await describe_others(settings)
     except Unavailable as error:
         return [CheckResult("database", "problem", error.reason, error.remedy)]
     except StoreError as error:
@@ -303,6 +303,7 @@ async def check_database(settings: Settings) -> Sequence[CheckResult]:
     return [
         CheckResult("database", "ok", detail),
         *([CheckResult("data_dir", "problem", strangers)] if strangers else []),
+        *([CheckResult("settings", "problem", differences)] if differences else []),
         *await asyncio.to_thread(_check_logins, settings),
     ]
 

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -26,7 +25,14 @@ from maniple.store.postgres.run_tables import (
     PostgresLedger,
 )
 from maniple.store.postgres.search import PostgresRunTexts
-from maniple.store.postgres.shared_folder import OTHERS, describe_strangers, marked, warn_of_strangers
+from maniple.store.postgres.shared_folder import (
+    OTHERS,
+    SharedFolder,
+    describe_differences,
+    describe_strangers,
+    marked,
+    warn_of_others,
+)
 from maniple.store.postgres.tables import PostgresKeys, PostgresRuns, PostgresThreads
 from maniple.store.schedules import SqlSchedules
 from maniple.store.statements import PercentStatements
@@ -53,9 +59,11 @@ _DISABLED_FENCES = (
 class PostgresStore:
     """See `protocols.Store`. `database` is for what works on the same tables in the same transactions."""
 
-    def __init__(self, database: PostgresDatabase, contents: ArtifactContents, data_dir: Path | None) -> None:
+    def __init__(
+        self, database: PostgresDatabase, contents: ArtifactContents, shared: SharedFolder | None
+    ) -> None:
         self.database = database
-        self._data_dir = data_dir
+        self._shared = shared
         self._contents = contents
         self.threads = PostgresThreads(database, contents)
         self.runs = PostgresRuns(database)
@@ -81,13 +89,15 @@ class PostgresStore:
     async def probe(self) -> str:
         await self.database.probe()
         ((has_worker,),) = await self.database.fetch(_HAS_WORKER, (WORKER_SECONDS,))
-        return " ".join(filter(None, ("" if has_worker else _NO_WORKER, await self._describe_strangers())))
+        warnings = ["" if has_worker else _NO_WORKER, *await self._describe_others()]
+        return " ".join(filter(None, warnings))
 
-    async def _describe_strangers(self) -> str:
-        if self._data_dir is None:
-            return ""
+    async def _describe_others(self) -> list[str]:
+        if self._shared is None:
+            return []
         others = await self.database.fetch(OTHERS, (self.process,))
-        return await asyncio.to_thread(describe_strangers, others, self._data_dir)
+        describe = (describe_strangers, describe_differences)
+        return [await asyncio.to_thread(one, others, self._shared) for one in describe]
 
     async def check(self) -> list[str]:
         try:
@@ -117,11 +127,11 @@ async def open_postgres(
     server: bool,
     pool: int = POOL_SIZE,
     times: ProcessTimes | None = None,
-    data_dir: Path | None = None,
+    shared: SharedFolder | None = None,
 ) -> AsyncGenerator[PostgresStore]:
     """Open the store in the database of `url`, with `pool` connections.
 
-    Other processes that do not share `data_dir` are named in the log, and by `probe`.
+    Other processes with another folder or other settings than `shared` are named in the log, and by `probe`.
 
     Raises a `StoreError` for a database that cannot be used, or of another schema version, which stays as it
     is.
@@ -131,12 +141,12 @@ async def open_postgres(
     async with AsyncExitStack() as stack:
         await database.open()
         stack.push_async_callback(_close, database)
-        if data_dir is not None:
-            await stack.enter_async_context(marked(data_dir, database.process))
+        if shared is not None:
+            await stack.enter_async_context(marked(shared, database.process))
         await stack.enter_async_context(registered(database, server=server))
-        if data_dir is not None:
-            await warn_of_strangers(database, data_dir)
-        yield PostgresStore(database, contents, data_dir)
+        if shared is not None:
+            await warn_of_others(database, shared)
+        yield PostgresStore(database, contents, shared)
 
 
 async def _close(database: PostgresDatabase) -> None:
