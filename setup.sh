@@ -145,7 +145,7 @@ from_npm() {  # FOLDER PLACE WORDS
     say "${3%% (*} could not be installed; its tests are left out."
   fi
 }
-from_npm tests/mcp/everything .venv/mcp-servers "the reference MCP server and clients of MCP for the tests (about 50 MB; half a minute)" &
+from_npm tests/mcp/everything .venv/mcp-servers "the reference MCP server and clients of MCP for the tests (about 65 MB; half a minute)" &
 from_npm tests/browser/overlays/packages .venv/obstacles "what covers pages, for the tests (about 28 MB; 10 seconds)" &
 from_npm tests/browser/widgets/packages .venv/widgets "components and editors for the tests (about 98 MB; 15 seconds)" &
 from_npm tests/protocols/react .venv/react "LangGraph's client for React, for the tests (about 80 MB; 10 seconds)" &

@@ -1,4 +1,4 @@
-"""MCP at `/mcp` of the server: the TypeScript SDK with its Tasks package."""
+"""MCP at `/mcp` of the server: the TypeScript SDK with its Tasks package, and the inspector."""
 
 import asyncio
 import json
@@ -16,6 +16,7 @@ from tests.team import plan, step
 
 # Put there by `setup.sh dev`.
 MODULES = Path(sys.prefix, "mcp-servers/node_modules")
+INSPECTOR = MODULES / "@modelcontextprotocol/inspector-cli"
 CLIENT = Path(__file__).with_name("mcp_client.mjs")
 QUESTION = "1+3=?"
 ASKS = {
@@ -36,7 +37,17 @@ pytestmark = [
 
 async def client(server: ServerProcess, action: str, argument: str) -> Any:
     """Return the JSON that the client prints."""
-    command = ("node", str(CLIENT), str(MODULES), f"{server.url}/mcp", action, argument)
+    return await run_node(str(CLIENT), str(MODULES), f"{server.url}/mcp", action, argument)
+
+
+async def inspect(server: ServerProcess, method: str, *options: str) -> Any:
+    """Return the JSON that the inspector prints."""
+    program = str(INSPECTOR / "build/index.js")
+    return await run_node(program, f"{server.url}/mcp", "--transport", "http", "--method", method, *options)
+
+
+async def run_node(*arguments: str) -> Any:
+    command = ("node", *arguments)
     process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE)
     try:
         async with asyncio.timeout(120):
@@ -81,3 +92,15 @@ async def test_a_task_is_cancelled(server: ServerProcess, model: OpenAIServer):
     model.reset(HANGS)
     left = await client(server, "leave", QUESTION)
     assert await client(server, "cancel", left["reference"]) == {"status": "cancelled"}
+
+
+@pytest.mark.skipif(not INSPECTOR.is_dir(), reason="setup.sh dev has not installed the inspector")
+async def test_the_inspector_lists_the_tools_and_asks_the_team(server: ServerProcess):
+    # It reads its version from a file of the repository that its package lacks.
+    INSPECTOR.with_name("package.json").write_text('{"name": "inspector", "version": "1.0.3"}', "utf-8")
+    listed = await inspect(server, "tools/list")
+    assert "ask_team" in [one["name"] for one in listed["tools"]]
+    asked = ("--tool-name", "ask_team", "--tool-arg", f"question={QUESTION}")
+    found = await inspect(server, "tools/call", *asked)
+    assert (found["structuredContent"]["status"], found["isError"]) == ("completed", False)
+    assert "The answer is **4**." in found["content"][0]["text"]
