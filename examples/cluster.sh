@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # maniple on several processes of this machine: two that accept requests and three that drive runs, on PostgreSQL.
 #   bash examples/cluster.sh              an own PostgreSQL server in ./cluster-data (Debian: apt install postgresql)
-#   MANIPLE_STORE__URL=postgresql://… bash examples/cluster.sh        a database that you have
-# The page is at http://127.0.0.1:8001 and :8002. A process that dies is started again; Ctrl-C stops all.
+#   MANIPLE_STORE__URL=postgresql://… bash examples/cluster.sh        a database that you have; also set in .env or conf.yaml
+# The page is at http://127.0.0.1:8001 and :8002. A process that dies is started again; one that says that something is
+# set wrong (status 2) ends all, and so does Ctrl-C.
 # Start it in the folder with your .env and conf.yaml. MANIPLE names the program, WORKERS and PORTS other numbers.
 set -euo pipefail
 set -m  # each child gets a process group of its own: Ctrl-C reaches this script alone, which stops them in order
@@ -14,6 +15,11 @@ STOP_SECONDS=40
 own_server= children=()
 
 say() { printf '[cluster] %s\n' "$*" >&2; }
+
+has_url() {  # whether store.url is set: in the environment, in .env or in conf.yaml
+  [ -n "${MANIPLE_STORE__URL:-}" ] || grep -qsE '^ *(export +)?MANIPLE_STORE__URL=' .env ||
+    { [ -f conf.yaml ] && sed -n '/^store:/,/^[^ #]/p' conf.yaml | grep -qE '\burl:'; }
+}
 
 programs() {  # the folder of the newest PostgreSQL's programs
   command -v initdb >/dev/null && { dirname "$(command -v initdb)"; return; }
@@ -50,12 +56,19 @@ keep() {  # NAME COMMAND…: run a program, and run it again when it dies
     local status=0
     wait "$child" || status=$?
     while [ -n "$stopping" ] && kill -0 "$child" 2>/dev/null; do wait "$child" || :; done
-    [ -n "$stopping" ] || { say "$name ended with status $status; it is started again"; sleep 1; }
+    [ -z "$stopping" ] || break
+    if [ "$status" = 2 ]; then
+      say "$name: $(tail -n 1 "$folder/$name.log") (all of it: $folder/$name.log)"
+      kill -USR1 $$
+      break
+    fi
+    say "$name ended with status $status; it is started again"
+    sleep 1
   done
 }
 
 stop() {
-  trap - EXIT INT TERM
+  trap - EXIT INT TERM USR1
   say "stopping"
   [ ${#children[@]} = 0 ] || kill -TERM "${children[@]}" 2>/dev/null || :
   for ((second = 0; second < STOP_SECONDS; second++)); do
@@ -70,8 +83,9 @@ stop() {
 mkdir -p "$folder"
 trap stop EXIT
 trap 'exit 0' INT TERM
+trap 'exit 2' USR1
 export MANIPLE_STORE__BACKEND=postgres
-[ -n "${MANIPLE_STORE__URL:-}" ] || start_postgres
+has_url || start_postgres
 "$maniple" db migrate
 for port in "${ports[@]}"; do
   keep "api-$port" "$maniple" serve --role api --port "$port" & children+=($!)

@@ -89,3 +89,29 @@ def test_a_worker_that_dies_is_replaced_and_both_nodes_answer(folder: Path):
             status = script.wait(SECONDS)
         assert (status, [one for one in pids if is_alive(one)]) == (0, [])
         assert not (folder / "cluster-data/postgres/postmaster.pid").exists()
+
+
+def test_what_is_set_wrong_ends_all_and_says_so(folder: Path):
+    require_programs()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        settings = {"MANIPLE": str(MANIPLE), "WORKERS": "1", "PORTS": port, **LIGHT}
+        env = environment("http://127.0.0.1:9/v1", folder, **settings)
+        command = ["bash", str(EXAMPLES / "cluster.sh")]
+        done = subprocess.run(
+            command, cwd=folder, env=env, stderr=subprocess.PIPE, timeout=SECONDS, check=False
+        )
+    assert (done.returncode, f"port {port}" in done.stderr.decode()) == (2, True)
+    pid = folder / "cluster-data/worker-1.pid"
+    assert not (pid.exists() and is_alive(int(pid.read_text())))
+    assert not (folder / "cluster-data/postgres/postmaster.pid").exists()
+
+
+def test_a_database_that_the_folder_names_is_the_one_that_is_used(folder: Path):
+    (folder / "conf.yaml").write_text("store:\n  url: postgresql://127.0.0.1:9/none\n", encoding="utf-8")
+    settings = {"MANIPLE": str(MANIPLE), **LIGHT}
+    env = environment("http://127.0.0.1:9/v1", folder, **settings)
+    command = ["bash", str(EXAMPLES / "cluster.sh")]
+    done = subprocess.run(command, cwd=folder, env=env, stderr=subprocess.PIPE, timeout=SECONDS, check=False)
+    assert done.returncode != 0
+    assert not (folder / "cluster-data/postgres").exists()
