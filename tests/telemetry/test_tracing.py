@@ -40,11 +40,18 @@ def traced_by_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     cached.cache_clear()
 
 
-async def run(team: Scripted, tracing: Tracing, text: str = f"1+3=? with {KEY}", **options: Any) -> None:
+async def run(
+    team: Scripted,
+    tracing: Tracing,
+    text: str = f"1+3=? with {KEY}",
+    *,
+    is_first: bool = True,
+    **options: Any,
+) -> None:
     config: Any = {
         "configurable": {"thread_id": "t1"},
         "recursion_limit": RECURSION_LIMIT,
-        "callbacks": tracing.callbacks("r1", "t1"),
+        "callbacks": tracing.callbacks("r1", "t1", is_first),
     }
     await team.team.ainvoke({"messages": [HumanMessage(text)]}, config, context=RunOptions(**options))
 
@@ -88,6 +95,22 @@ async def test_a_run_is_a_tree_of_agents_model_calls_and_tools() -> None:
     assert all(attributes(one)["maniple.run_id"] == "r1" for one in spans)
     assert all(attributes(one)["gen_ai.conversation.id"] == "t1" for one in spans)
     assert all(one.start_time_unix_nano <= one.end_time_unix_nano for one in spans)
+
+
+async def test_later_attempts_of_a_run_link_to_the_first_also_from_another_process() -> None:
+    talk = {"coordinator": [reply("Hello.")]}
+    with collecting() as collector:
+        for is_first in (True, False, False):
+            async with (
+                scripted_team(talk) as team,
+                open_tracing(settings(otlp_endpoint=collector.url), REDACTOR) as tracing,
+            ):
+                await run(team, tracing, "Hi", is_first=is_first)
+        first, *later = [span for span in collector.spans() if span.name == "run"]
+    assert [*first.links] == []
+    assert len({span.trace_id for span in (first, *later)}) == 3
+    for span in later:
+        assert [(one.trace_id, one.span_id) for one in span.links] == [(first.trace_id, first.span_id)]
 
 
 @pytest.mark.parametrize("step_seconds", [-86_400, 86_400])
@@ -255,13 +278,13 @@ async def test_what_langchain_traces_by_itself_outside_of_a_run_is_redacted_too(
 async def test_a_missing_package_is_reported_and_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     async with open_tracing(settings(otlp_endpoint="http://127.0.0.1:9"), REDACTOR) as tracing:
-        assert tracing.callbacks("r", "t") == []
+        assert tracing.callbacks("r", "t", True) == []
         assert "pip install -e '.[tracing]'" in tracing.notices[0]
 
 
 async def test_nothing_is_traced_unless_requested() -> None:
     async with open_tracing(TelemetrySettings(), REDACTOR) as tracing:
-        assert tracing.callbacks("r", "t") == []
+        assert tracing.callbacks("r", "t", True) == []
         assert tracing.notices == ()
 
 

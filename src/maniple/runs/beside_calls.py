@@ -36,7 +36,7 @@ async def call_beside_graph(
         "callbacks": [
             *meter.callbacks,
             *callbacks,
-            *telemetry.callbacks(record.run_id, record.thread_id),
+            *telemetry.callbacks(record.run_id, record.thread_id, False),
         ],
         "configurable": {SCOPE_KEY: RunScope(record.run_id, meter=meter)},
         "metadata": {RUN_MARK: record.run_id},

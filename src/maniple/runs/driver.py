@@ -179,7 +179,10 @@ class RunDriver:
                 effortless_models=active.effortless_models,
                 client_tools=request.client_tools,
             ),
-            callbacks=[*self.services.telemetry.callbacks(record.run_id, record.thread_id), wait],
+            callbacks=[
+                *self.services.telemetry.callbacks(record.run_id, record.thread_id, start == "new"),
+                wait,
+            ],
             control=active.control,
             gate=self._wait_for_turn(active, start, wait, source),
             durable=True,

@@ -33,16 +33,20 @@ class RunLimits:
         return min((one for one in (self.per_owner, most) if one is not None), default=None)
 
 
-def _no_callbacks(run_id: str, thread_id: str) -> Sequence[BaseCallbackHandler]:
+def _no_callbacks(run_id: str, thread_id: str, is_first: bool) -> Sequence[BaseCallbackHandler]:
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class RunTelemetry:
-    """Metrics and tracing of runs: `callbacks` is called with the run id and the thread id."""
+    """Metrics and tracing of runs.
+
+    `callbacks` is called with the run id, the thread id, and whether the run begins: it was not taken over,
+    resumed or tried again.
+    """
 
     metrics: "Metrics | None" = None
-    callbacks: Callable[[str, str], Sequence[BaseCallbackHandler]] = _no_callbacks
+    callbacks: Callable[[str, str, bool], Sequence[BaseCallbackHandler]] = _no_callbacks
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,11 @@ serialize agents that work concurrently, so that times would be wrong.
 """
 
 import asyncio
+import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +18,18 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langgraph.errors import GraphBubbleUp
-from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
+from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+from opentelemetry.trace import (
+    Link,
+    Span,
+    SpanContext,
+    SpanKind,
+    Status,
+    StatusCode,
+    TraceFlags,
+    Tracer,
+    set_span_in_context,
+)
 
 from maniple.errors import describe_error
 from maniple.langgraph_internals import is_node
@@ -26,14 +40,55 @@ _LONGEST = 8_000
 """The limit of one content in characters, because collectors reject large spans."""
 
 
+_TRACE_BYTES, _SPAN_BYTES = 16, 8
+_CHOSEN: ContextVar[SpanContext | None] = ContextVar("chosen span", default=None)
+
+
+class RunSpanIds(RandomIdGenerator):
+    """Random ids, but for the first span of a run: `name_first_span`."""
+
+    def generate_trace_id(self) -> int:
+        """Return the id of a new trace."""
+        chosen = _CHOSEN.get()
+        return chosen.trace_id if chosen else super().generate_trace_id()
+
+    def generate_span_id(self) -> int:
+        """Return the id of a new span."""
+        chosen = _CHOSEN.get()
+        return chosen.span_id if chosen else super().generate_span_id()
+
+
+def name_first_span(run_id: str) -> SpanContext:
+    """Return the ids of the span of a run's first attempt.
+
+    They follow from the run: whoever takes it over, on whatever machine, links to that span.
+    """
+    digest = hashlib.sha256(run_id.encode()).digest()
+    trace, span = digest[:_TRACE_BYTES], digest[_TRACE_BYTES : _TRACE_BYTES + _SPAN_BYTES]
+    sampled = TraceFlags(TraceFlags.SAMPLED)
+    return SpanContext(int.from_bytes(trace), int.from_bytes(span), is_remote=True, trace_flags=sampled)
+
+
 class RunSpanHandler(BaseCallbackHandler):
-    """Traces one run. Every text in a span is redacted."""
+    """Traces one attempt of a run. Every text in a span is redacted.
+
+    Later attempts, and calls beside the graph, link to the first one (`is_first`).
+    """
 
     run_inline = True
 
     def __init__(
-        self, tracer: Tracer, redactor: Redactor, *, run_id: str, thread_id: str, contents: bool = False
+        self,
+        tracer: Tracer,
+        redactor: Redactor,
+        *,
+        run_id: str,
+        thread_id: str,
+        is_first: bool,
+        contents: bool = False,
     ) -> None:
+        self._first = name_first_span(run_id)
+        self._is_first = is_first
         self._tracer = tracer
         self._redactor = redactor
         self._ids = {"maniple.run_id": run_id, "gen_ai.conversation.id": thread_id}
@@ -136,7 +191,11 @@ class RunSpanHandler(BaseCallbackHandler):
         kind: SpanKind = SpanKind.INTERNAL,
     ) -> None:
         context = set_span_in_context(parent) if parent else None
-        span = self._tracer.start_span(self._redactor.text(name), context, kind, start_time=self._now_ns())
+        links = [Link(self._first)] if not (parent or self._is_first) else []
+        with _choosing(self._first if self._is_first and not parent else None):
+            span = self._tracer.start_span(
+                self._redactor.text(name), context, kind, links=links, start_time=self._now_ns()
+            )
         for key, value in {**attributes, **self._ids}.items():
             self._set(span, key, value)
         self._spans[run_id] = span
@@ -171,6 +230,15 @@ class RunSpanHandler(BaseCallbackHandler):
 
     def _now_ns(self) -> int:
         return self._clock_offset_ns + time.monotonic_ns()
+
+
+@contextmanager
+def _choosing(chosen: SpanContext | None) -> Generator[None]:
+    token = _CHOSEN.set(chosen)
+    try:
+        yield
+    finally:
+        _CHOSEN.reset(token)
 
 
 def _agent_of_node(more: Mapping[str, Any]) -> str:

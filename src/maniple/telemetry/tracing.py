@@ -18,7 +18,7 @@ _NOT_INSTALLED = (
     "Install it: {command}; or leave the endpoint out."
 )
 
-_Maker = Callable[[str, str], BaseCallbackHandler]
+_Maker = Callable[[str, str, bool], BaseCallbackHandler]
 
 
 class Tracing:
@@ -29,9 +29,12 @@ class Tracing:
         self.notices = notices
         """One sentence for each configured tracer that is unavailable, with how to install it."""
 
-    def callbacks(self, run_id: str, thread_id: str) -> list[BaseCallbackHandler]:
-        """Return the callbacks for the run's `config["callbacks"]`; empty if tracing is off."""
-        return [make(run_id, thread_id) for make in self._makers]
+    def callbacks(self, run_id: str, thread_id: str, is_first: bool) -> list[BaseCallbackHandler]:
+        """Return the callbacks for the run's `config["callbacks"]`; empty if tracing is off.
+
+        `is_first` tells that the run begins, and was not taken over, resumed or tried again.
+        """
+        return [make(run_id, thread_id, is_first) for make in self._makers]
 
 
 @asynccontextmanager
@@ -60,9 +63,14 @@ async def _open_otlp(settings: TelemetrySettings, redactor: Redactor) -> AsyncIt
 
     tracer = provider.get_tracer("maniple")
 
-    def spans(run_id: str, thread_id: str) -> BaseCallbackHandler:
+    def spans(run_id: str, thread_id: str, is_first: bool) -> BaseCallbackHandler:
         return RunSpanHandler(
-            tracer, redactor, run_id=run_id, thread_id=thread_id, contents=settings.contents
+            tracer,
+            redactor,
+            run_id=run_id,
+            thread_id=thread_id,
+            is_first=is_first,
+            contents=settings.contents,
         )
 
     try:
@@ -77,6 +85,8 @@ def _provider(settings: TelemetrySettings) -> Any:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
+    from maniple.telemetry.spans import RunSpanIds
+
     address = (settings.otlp_endpoint or "").rstrip("/")
     if not address.endswith("/v1/traces"):
         address = f"{address}/v1/traces"
@@ -84,7 +94,7 @@ def _provider(settings: TelemetrySettings) -> Any:
     exporter = OTLPSpanExporter(endpoint=address, headers=headers, timeout=FLUSH_SECONDS)
     # Not the global provider, which an embedding program may have configured.
     resource = Resource.create({"service.name": settings.service_name})
-    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False, id_generator=RunSpanIds())
     provider.add_span_processor(BatchSpanProcessor(exporter))
     return provider
 
@@ -95,7 +105,7 @@ async def _open_langsmith(settings: LangSmithSettings, redactor: Redactor) -> As
     import langsmith
     from langchain_core.tracers import LangChainTracer
 
-    def tracer(run_id: str, thread_id: str) -> BaseCallbackHandler:
+    def tracer(run_id: str, thread_id: str, is_first: bool) -> BaseCallbackHandler:
         names = {"run_id": run_id, "thread_id": thread_id}
         return LangChainTracer(client=client, project_name=settings.project, metadata=names)
 
