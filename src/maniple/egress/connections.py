@@ -82,7 +82,10 @@ class ConnectionServer:
 
 
 async def tunnel(client: Streams, server: Streams, limit_bytes: int) -> None:
-    """Copy bytes in both directions until both sides have ended, or one has disconnected."""
+    """Copy bytes in both directions until both sides have ended, or one has disconnected.
+
+    Where a side cannot be told of the end of one direction, that is the end of both.
+    """
     async with asyncio.TaskGroup() as both:
         both.create_task(_copy(client[0], server[1], limit_bytes))
         both.create_task(_copy(server[0], client[1], limit_bytes))
@@ -96,5 +99,7 @@ async def _copy(source: asyncio.StreamReader, sink: asyncio.StreamWriter, limit_
             raise EOFError
         await send_data(sink, data)
     if not sink.is_closing():
+        if not sink.can_write_eof():
+            raise EOFError  # TLS, as to a proxy, has no end of one direction
         with suppress(OSError):  # the receiver has disconnected already
             sink.write_eof()
