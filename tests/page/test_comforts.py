@@ -114,6 +114,7 @@ def test_a_hidden_tab_notifies_of_the_end_and_its_badge_stays_until_it_is_seen(
     expect(page).to_have_title("1+3=? · maniple")
     assert icon.get_attribute("href") == plain
     ask(page, "2+2=?")
+    expect(page.locator(".run")).to_have_count(2)
     standing(page, "Done")
     assert len(page.evaluate("window.notes")) == 1, "a tab that is seen notifies of nothing"
 
