@@ -19,6 +19,8 @@ from maniple.claims.verdict import Verdict
 from maniple.evidence.negation import has_negation
 from maniple.evidence.reasons import ReasonCode, explain
 
+_Hit = tuple[FigureMention, IndexedPassage]
+"""A figure of a source that agrees with one of a claim, and its passage."""
 _SIGNED_KINDS = ("percent", "points", "money", "quantity")
 """Kinds of figures that have a sign. A hyphen before a bare number in a sentence may be a dash."""
 _SIGN = re.compile(r"(?<![\w)%€$£¥-])[-–] ?(?:(?:US)?[$€£¥₹]|[A-Z]{3}) ?\Z")
@@ -84,15 +86,11 @@ _STATISTICS = {
     }.items()
 }
 """Words of a kind of figure; a passage that names two kinds in a clause decides nothing."""
-_Hit = tuple[FigureMention, IndexedPassage]
 _OTHER_STATISTIC = {"median": "mean", "mean": "median", "minimum": "maximum", "maximum": "minimum"}
 
 
 def find_other_sign(
-    context: ClaimContext,
-    figure: FigureMention,
-    hit: tuple[FigureMention, IndexedPassage],
-    index: SourceIndex,
+    context: ClaimContext, figure: FigureMention, hit: _Hit, index: SourceIndex
 ) -> Verdict | None:
     """Return a verdict if a figure has a sign in only one of claim and passage, and no word stands for it."""
     found, one = hit
@@ -115,18 +113,16 @@ def find_other_sign(
 
 
 def find_other_statistic(
-    context: ClaimContext,
-    figure: FigureMention,
-    hit: tuple[FigureMention, IndexedPassage],
-    index: SourceIndex,
+    context: ClaimContext, figure: FigureMention, hit: _Hit, index: SourceIndex
 ) -> Verdict | None:
     """Return a verdict if a claim gives as the mean what the passage gives as the median, or the reverse."""
     found, one = hit
     if one.table >= 0 or context.claim.kind == "cell":
         return None
     claimed = _read_statistics(context.claim.text, figure, context.figures)
-    stated = _read_statistics(one.passage.text, found, one.figures)
-    if len(claimed) != 1 or len(stated) != 1 or _OTHER_STATISTIC[min(claimed)] not in stated:
+    if len(claimed) != 1:
+        return None
+    if _read_statistics(one.passage.text, found, one.figures) != {_OTHER_STATISTIC[claimed.pop()]}:
         return None
     reasons = explain(ReasonCode.OTHER_SUBJECT, source=index.label, value=figure.text)
     return Verdict(kind_of_misplaced(context), reasons, one.passage)
@@ -147,13 +143,13 @@ def _read_statistics(text: str, figure: FigureMention, figures: Sequence[FigureM
 
 def _has_sign(text: str, figure: FigureMention) -> bool:
     """Whether a figure of a text is written with a minus sign, also before its currency."""
-    plain = fold_digits(text)
     if figure.value < 0:
-        return not _RANGE.search(plain, 0, figure.start)
-    digits = next(
-        (at for at in range(figure.start, figure.end) if plain[at : at + 1].isdigit()), figure.start
-    )
-    return _SIGN.search(plain, 0, digits) is not None
+        return _RANGE.search(fold_digits(text), 0, figure.start) is None
+    if figure.kind != "money":
+        return False
+    plain = fold_digits(text)
+    digit = _DIGIT.search(plain, figure.start, figure.end)
+    return digit is not None and _SIGN.search(plain, 0, digit.start()) is not None
 
 
 def _is_below(texts: Sequence[str], language: str) -> bool:
