@@ -13,13 +13,14 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.pregel.remote import RemoteGraph
-from langgraph.types import Command, interrupt
+from langgraph.types import Command
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import APIStatusError
 
 from maniple.store import open_store
 from tests.openai_server import SIMPLE, OpenAIServer, call, reply
+from tests.protocols.parent_graph import put_into_graph
 from tests.serving import ServerProcess, environment, server_process
 
 pytestmark = pytest.mark.anyio
@@ -574,17 +575,7 @@ async def test_an_approval_reaches_the_user_of_a_parent_graph(client: LangGraphC
     model.reset(APPROVAL)
     team = RemoteGraph("maniple", client=client)
     own: Any = {"configurable": {"thread_id": str(uuid4())}}
-
-    async def ask_team(state: MessagesState) -> dict[str, Any]:
-        values: Any = await team.ainvoke(state, own)
-        if waiting := values.get("__interrupt__"):
-            values = await team.ainvoke(Command(resume=interrupt(waiting[0]["value"])), own)
-        return {"messages": values["messages"]}
-
-    graph = StateGraph(MessagesState)
-    graph.add_node("team", ask_team)
-    graph.add_edge(START, "team")
-    parent = graph.compile(checkpointer=InMemorySaver())
+    parent = put_into_graph(team, own)
     config: Any = {"configurable": {"thread_id": str(uuid4())}}
     paused = await parent.ainvoke({"messages": [HumanMessage("1+3=?")]}, config)
     assert paused["__interrupt__"][0].value["action_requests"][0]["name"] == "bash_tool"

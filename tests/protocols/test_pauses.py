@@ -40,10 +40,8 @@ from uuid import uuid4
 import httpx
 import pytest
 from langchain_core.messages import HumanMessage
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.pregel.remote import RemoteException, RemoteGraph
-from langgraph.types import Command, interrupt
+from langgraph.types import Command
 from langgraph_sdk import get_client
 from mcp import Client
 from openai import AsyncOpenAI
@@ -52,6 +50,7 @@ from tests.openai_server import SIMPLE, OpenAIServer, call, reply
 from tests.protocols import test_ag_ui as ag_ui
 from tests.protocols import test_langgraph_streams as second
 from tests.protocols.javascript import CLIENT_MODULES, HAS_NODE, WEB_MODULES, ClientError, JavaScriptClient
+from tests.protocols.parent_graph import put_into_graph
 from tests.serving import ServerProcess
 
 pytestmark = pytest.mark.anyio
@@ -241,17 +240,7 @@ class ParentGraph:
         client = await self._open.enter_async_context(get_client(url=url, api_key=None, timeout=100))
         team = RemoteGraph("maniple", client=client)
         own: Any = {"configurable": {"thread_id": str(uuid4()), "auto_accepted_plan": not review}}
-
-        async def ask_team(state: MessagesState) -> dict[str, Any]:
-            values: Any = await team.ainvoke(state, own)
-            if waiting := values.get("__interrupt__"):
-                values = await team.ainvoke(Command(resume=interrupt(waiting[0]["value"])), own)
-            return {"messages": values["messages"]}
-
-        graph = StateGraph(MessagesState)
-        graph.add_node("team", ask_team)
-        graph.add_edge(START, "team")
-        self._graph = graph.compile(checkpointer=InMemorySaver())
+        self._graph = put_into_graph(team, own)
         return await self._run({"messages": [HumanMessage(text)]})
 
     async def answer(self, given: Any) -> str:
